@@ -90,13 +90,21 @@ def advice(tmp_path, lines, pinned=""):
             "z = x.half()\nif device:\n    z = z.to(device)\nout = model(z)",
             "x.to(device, torch.float16, non_blocking=True)",
         ),
+        (
+            "z = x.half()\nout = model(z.to(device))\nprint(z.size(0))\nz = y.half()\nprint(z.mean())",
+            "x.to(device, torch.float16, non_blocking=True)",
+        ),
+        (
+            "x = x.half()\nx, z = x.to(device), x.shape\nout = model(x)\nprint(x.mean())",
+            "x.to(device, torch.float16, non_blocking=True)",
+        ),
     ],
 )
 def test_a_conversion_in_a_statement_before(tmp_path, lines, write):
     (found,) = advice(tmp_path, lines)
     assert found.startswith(f"write `{write}` without the conversion on line 6, and pass `pin_memory=True` to")
     (found,) = advice(tmp_path, lines, ", pin_memory=True")
-    assert found.startswith(f"write `{write}` without the conversion on line 6: what a conversion makes on the host is")
+    assert found.startswith(f"write `{write}` without the conversion on line 6: in one call the device converts")
 
 
 @pytest.mark.parametrize(
@@ -107,6 +115,10 @@ def test_a_conversion_in_a_statement_before(tmp_path, lines, write):
         "if len(x) > 3:\n    x = x.half()\nout = model(x.cuda())",
         "y = y.half()\nout = model(x.cuda())",
         "x = x.contiguous()\nout = model(x.cuda())",
+        "x = x.float()\nz = x.cuda()\nprint(x.mean())\nout = model(z)",
+        "x = x.double()\nout = model(x.cuda())\nseen = float((x / 3).mean())",
+        "x = x.half()\nout = model(x.cuda(), x.mean())",
+        "x = x.half()\nz = x.cuda()\nif device:\n    x = y\nout = model(z) + x.sum()",
     ],
 )
 def test_what_may_not_be_left_to_the_copy(tmp_path, lines):

@@ -70,6 +70,26 @@ def test_it_may_be_read_or_waited_for(body):
     assert not unread(body)
 
 
+TIMED = [
+    ("    begin = time.time()\n", "    print(len(kept) / (time.time() - begin))\n"),
+    ("    begin = now()\n", "    print(now() - begin)\n\ndef now():\n    return time.perf_counter()\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "behind"), TIMED)
+def test_a_loop_that_is_timed_as_a_whole_waits_by_its_copies(before, behind):
+    head = HEAD.replace("    for x", before + "    for x")
+    files = texts(head + "        scores = out.cpu()\n        kept.append(len(x))\n" + behind)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    (site,) = file.hot_calls("cpu")
+    assert not is_never_read(file, site)
+
+
+def test_a_block_that_a_timer_measures_waits_by_its_copies():
+    assert not unread("with phase_timer():\n    for _ in kept:\n        scores = out.cpu()")
+    assert unread("with autocast():\n    for _ in kept:\n        scores = out.cpu()")
+
+
 def test_what_a_module_binds_may_be_read_elsewhere():
     head = "model = nn.Linear(3, 3).cuda()\nwith torch.no_grad():\n    for x in DataLoader(data):\n"
     files = texts(head + "        out = model(x.cuda())\n        scores = out.cpu()\n")

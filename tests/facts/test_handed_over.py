@@ -107,6 +107,66 @@ def test_other_moves_of_generators(parts):
     assert generator(**parts) is None
 
 
+CUT = """
+class Batches:
+    def __init__(self, data, device):
+        self.data, self.device, self.at = data, device, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        part = self.data{of}[self.at : self.at + 8]
+        self.at += 8
+        return part.to(self.device)
+
+class Data:
+    def __init__(self, path):
+        self.images = {images}
+
+def train(model: nn.Module, optimizer, some):
+    data = {data}
+    for part in Batches(data, "cuda"):
+        model(part).sum().backward()
+        optimizer.step()
+"""
+MAPPED = 'torch.load("a.pt", map_location="cuda")'
+
+
+def cut(data, of="", images="3"):
+    return handed_over(site_of(CUT.format(data=data, of=of, images=images), "part.to(self.device)"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "confidence"),
+    [
+        ({"data": "torch.randn(64, 8)"}, "likely"),
+        ({"data": 'torch.from_numpy(np.load("a.npy"))'}, "likely"),
+        ({"data": "some"}, "possible"),
+        ({"data": 'torch.load("a.pt")'}, "possible"),
+        ({"data": 'torch.load("a.pt", map_location="cpu")'}, "possible"),
+        ({"data": "Data(some)", "of": ".images", "images": "path[3]"}, "possible"),
+    ],
+)
+def test_how_sure_it_is_that_what_is_cut_lies_on_the_host(parts, confidence):
+    found = cut(**parts)
+    assert found is not None
+    assert found.confidence.value == confidence
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"data": MAPPED},
+        {"data": MAPPED.replace('"cuda"', 'torch.device("cuda")')},
+        {"data": "torch.randn(64, 8).cuda()"},
+        {"data": "Data(some)", "of": ".images", "images": MAPPED},
+    ],
+)
+def test_what_is_cut_lies_on_the_device(parts):
+    assert cut(**parts) is None
+
+
 def test_one_that_is_cut_before_the_loop():
     text = """
 def batches(x, n):

@@ -45,6 +45,30 @@ def test_what_need_not_be_a_list(body, indices):
     assert told(body) == indices
 
 
+PAIRS = """
+row, col = list(), list()
+for i in range(x.shape[1] - 1):
+    for j in range(i + 1, x.shape[1]):
+        row.append(i), col.append(j)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "findings"),
+    [
+        ("return torch.sum(x[:, row] * x[:, col], dim=2)", 1),
+        ("p, q = x[:, row], x[:, col]\nreturn p * q", 1),
+        ("p = x[:, row]\nq = x[:, col]\nreturn p * q", 2),
+        ("return x[:, row] * x[:, [0, 2]]", 2),  # other advice
+    ],
+)
+def test_lists_of_one_statement_are_told_together(body, findings):
+    files = texts(CODE + indent(PAIRS + body, " " * 12))
+    found = list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert len(found) == 2
+    assert len({index.of for index in found}) == findings
+
+
 @pytest.mark.parametrize(
     "body",
     [

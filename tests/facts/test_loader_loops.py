@@ -26,8 +26,39 @@ CODE = """
         ("loaders", None),
         ("sets['val'].get_words()", None),
         ("sets.get_iterator()", None),
+        ("loaders[0]", "every batch"),
+        ("sets['dataloaders']", None),
+        ("loaders['test_loaders']", None),
+        ("sets['val_loaders'].get_iterator()", None),
     ],
 )
 def test_the_key_says_whose_batches_they_are(iterated, when):
     hot = hot_at(CODE.replace("{iterated}", iterated))
     assert (hot and hot.when.partition(" (")[0]) == when
+
+
+ONE_NAME = """
+    def run(engine, loaders, sets, device):
+        model = engine.model.to(device)
+        for {target} in {iterated}:
+            loss = engine.criterion(model(torch.ones(3).to(device)))  # <-
+            print(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "iterated", "found"),
+    [
+        ("loader", "sets['dataloaders']", False),
+        ("loader", "sets['loader']", False),
+        ("name", "sets['loader']", False),
+        ("i, test_loader", "enumerate(sets['test_loader'])", False),
+        ("batch", "sets['loader']", True),
+        ("name, image", "sets['loader']", True),
+        ("loader_index, (x, y)", "enumerate(sets['loader'])", True),
+        ("loader", "DataLoader(sets)", True),
+    ],
+)
+def test_what_the_loop_takes_says_whether_they_are_batches(target, iterated, found):
+    hot = hot_at(ONE_NAME.replace("{target}", target).replace("{iterated}", iterated))
+    assert (hot is not None) is found

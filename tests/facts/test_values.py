@@ -1569,6 +1569,41 @@ def test_a_helper_that_moves_its_argument_now_and_then(moves):
 
 
 @pytest.mark.parametrize(
+    "put",
+    [
+        "def put(x, use=True):\n    return x.cuda() if use else x",
+        "def put(x, use):\n    if not use:\n        return x\n    return x.cuda()",
+        "def put(x, use):\n    if use:\n        x = x.float()\n        return x.cuda()\n    else:\n        return x",
+    ],
+)
+@pytest.mark.parametrize(("given", "device"), [("False", HOST), ("use=False", HOST), ("True", DEVICE), ("f", ANYWHERE)])
+def test_a_call_that_says_whether_its_argument_is_moved(put, given, device):
+    value = value_of(f"{put}\n\ndef f():\n    ones = put(torch.ones(3), {given})\n    return ones", "ones")
+    assert (value.kind, value.device) == ("tensor", device)
+
+
+@pytest.mark.parametrize(
+    ("moves", "device"),
+    [
+        ("return x.cuda() if use else x", HOST),
+        ("return x.to('cuda') if use is not None else x", HOST),
+        ("use = torch.cuda.is_available()\n            return x.cuda() if use else x", ANYWHERE),
+        ("return x.cuda() if use or x.is_leaf else x", ANYWHERE),
+    ],
+)
+def test_an_option_that_is_off_by_default_and_left_so(moves, device):
+    code = f"""
+        def put(x, use=None):
+            {moves}
+
+        def f():
+            ones = put(torch.ones(3))
+            return ones
+    """
+    assert value_of(code, "ones").device == device
+
+
+@pytest.mark.parametrize(
     ("classes", "kind"),
     [
         ("dict", "batch"),

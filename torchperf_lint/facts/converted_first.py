@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.host_types import HOST_TYPES
 from torchperf_lint.facts.source import Site
@@ -26,6 +28,8 @@ _DTYPES = {
 """Methods without arguments -> what they convert to."""
 _NEVER_LOADED = frozenset({"half", "float16", "bfloat16"})
 """Types that batches of a loader hardly ever have: a conversion to one of them makes a new tensor."""
+_SIZES = frozenset({"shape", "size", "ndim", "dim", "numel"})
+"""What no conversion changes."""
 
 
 class Conversion(NamedTuple):
@@ -61,8 +65,27 @@ def converted_before(site: Site) -> Conversion | None:
         return None
     if body.mentions_between(site.function, name.id, made.end, site.start):
         return None  # it may need there what the conversion makes
+    if not _rebinds(site, name.id) and _is_read_behind(site, body, name, made):
+        return None  # what is read on the host later is the converted one
     found = _conversion(made.value)
     return found._replace(line=made.value.lineno) if found is not None else None
+
+
+def _rebinds(site: Site, name: str) -> bool:
+    """Whether the statement of a copy gives its name another value: `x = x.cuda()`, `x, y = x.cuda(), y.cuda()`."""
+    statement = site.file.enclosing(site.function).statement(site.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [part for target in targets for part in ast.walk(target)]
+    return any(isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store) for part in parts)
+
+
+def _is_read_behind(site: Site, body: Body, name: ast.Name, made: Definition) -> bool:
+    """Whether something behind a copy reads the elements of what was bound before it."""
+    parents = site.file.enclosing(site.function).parents
+    reads = [read for read in body.reads(site.function, name.id) if read is not name]
+    elements = [read for read in reads if getattr(parents.get(read), "attr", "") not in _SIZES]
+    behind = [at for at in map(body.at, elements) if at >= site.start]
+    return any(made in (body.reaching(site.function, name.id, at) or [made]) for at in behind)
 
 
 def _only_moves(call: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.clocks import is_timed
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.synchronising import is_needed
@@ -104,7 +105,7 @@ def is_never_read(file: SourceFile, site: Site) -> bool:
     target = statement.targets[0]
     if not isinstance(target, ast.Name) or target.id.startswith("_") or not _is_all_of(statement.value, site.call):
         return False
-    if _is_anothers(around, target.id) or is_needed(file, site):
+    if _is_anothers(around, target.id) or is_timed(file, site) or is_needed(file, site):
         return False
     reads = body.reads(site.function, target.id)
     if any(_is_inner(around, read) for read in reads):

@@ -21,6 +21,7 @@ from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fresh import fresh_on_host
 from torchperf_lint.facts.host_data import upload_at
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.loaded_on_device import is_loaded_there
 from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.moves import span_of_loop
 from torchperf_lint.facts.passed import call_at
@@ -124,14 +125,16 @@ def _of_the_turn(site: Site, body: Body) -> Value | None:
     if computed_upload(values, site.call, site.frame) is not None:
         return None
     made = _bound_here(site, body, receiver)
+    cut = made if isinstance(made, ast.Subscript) and not isinstance(made.slice, ast.Constant) else None
     if value.kind == "tensor" and value.device == HOST:
-        return value.weaker(Confidence.LIKELY) if isinstance(made, ast.Call) and not value.origins else None
-    if not isinstance(made, ast.Subscript) or MODEL_NAME.search(f"_{chain(receiver)}"):
+        anew = cut is not None or isinstance(made, ast.Call)
+        return value.weaker(Confidence.LIKELY) if anew and not value.origins else None
+    if cut is None or MODEL_NAME.search(f"_{chain(receiver)}") or not isinstance(cut.value, ast.Name | ast.Attribute):
         return None
-    if isinstance(made.slice, ast.Constant) or not isinstance(made.value, ast.Name | ast.Attribute):
+    if is_loaded_there(values, cut.value, site.frame):
         return None
-    because = f"a part of `{chain(made.value)}` that is cut for one turn (line {made.lineno}) and moved to the device"
-    return tensor(HOST, because, Confidence.LIKELY)
+    because = f"a part of `{chain(cut.value)}` that is cut for one turn (line {cut.lineno}) and moved to the device"
+    return tensor(HOST, because, Confidence.POSSIBLE)  # it may lie there already: then the move does nothing
 
 
 def _bound_here(site: Site, body: Body, node: ast.expr) -> ast.expr | None:

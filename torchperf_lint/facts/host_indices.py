@@ -92,7 +92,11 @@ def host_indices(file: SourceFile) -> Iterator[HostIndex]:
                 if isinstance(whole, ast.Name) and index is not whole:  # `at = rows, columns`: told where it is used
                     found = found._replace(spot=spot.at(whole))
                 # What indexes several tensors is told once, and so are several indices of one subscript.
-                at = causes.setdefault(found.fresh.call if found.fresh is not None else _shared(found), at)
+                cause = found.fresh.call if found.fresh is not None else _shared(found)
+                beside = _of_statement(file, found)
+                at = causes.setdefault(cause, causes.get(beside, at) if beside else at)
+                if beside:
+                    causes.setdefault(beside, at)
                 yield found._replace(of=at)
 
 
@@ -106,6 +110,15 @@ def _shared(index: HostIndex) -> str:
         node = node.value
     own = f"line {node.lineno}:{node.col_offset}" if isinstance(node, ast.List) else ast.unparse(node)
     return f"{index.spot.function} {own}"
+
+
+def _of_statement(file: SourceFile, index: HostIndex) -> str:
+    """What two lists of one statement share that are mended alike: `x[:, row] * x[:, col]`; empty for all else."""
+    spot, made = index.spot, index.fresh or index.held
+    if made is not None or not index.instead or not isinstance(spot.expression, ast.Name):
+        return ""
+    statement = file.enclosing(spot.function).statement(spot.expression)
+    return f"{spot.function} statement {statement.lineno}:{statement.col_offset} {index.instead}" if statement else ""
 
 
 def _indices(spot: Spot) -> Iterator[ast.expr]:

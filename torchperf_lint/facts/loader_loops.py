@@ -65,6 +65,8 @@ _OF_PARTS = pattern(
 _HANDED_OUT = pattern(r"\.(?:get_)?(?:iterator|iter|batches)\(\)$")
 """`loaders["val"].get_iterator()`, of classes that hand out batches by a method."""
 _KEY = pattern(r"\[([A-Za-z_]\w*)\]$")
+_NO_BATCH = pattern(r"^(?:name|key)$|(?:^|, )\w*loaders?$")
+"""What a loop takes that goes over loaders, or over the names of some; a data set may give names beside its samples."""
 _RUNS = pattern(r"(?:self\.)?\w+$")
 _BUILTINS = frozenset(dir(builtins))
 
@@ -80,6 +82,17 @@ def is_plural(chain: str) -> bool:
     return chain.endswith(("loaders", "dls"))
 
 
+def _is_several(iterable: str) -> bool:
+    """Whether a chain, or the key at its end, names several loaders: `sets[test_loaders]`, and not `loaders[val]`."""
+    return is_plural(iterable) or any(map(is_plural, _KEY.findall(_HANDED_OUT.sub("", iterable))))
+
+
+def _takes_no_batches(region: Region) -> bool:
+    """Whether a loop names what it takes a loader, or a name: `for loader in cfg["loader"]`."""
+    head = _HEAD.match(region.detail)
+    return head is not None and _NO_BATCH.search(head.group(1)) is not None
+
+
 class LoaderLoops:
     """Answers for one project."""
 
@@ -93,6 +106,8 @@ class LoaderLoops:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
+        if named is not None and named[1] is not Confidence.CERTAIN and _takes_no_batches(region):
+            return None
         evidence = named or self._batch_evidence(path, index)
         if evidence is None:
             return None
@@ -118,7 +133,7 @@ class LoaderLoops:
         for thing in self.types.things(path, function, chain):
             if self.is_loader(thing):
                 return f"iterates `{chain}`, a DataLoader", Confidence.CERTAIN
-        if any(map(LOADER_NAME.search, _names(chain))) and not is_plural(chain):
+        if any(map(LOADER_NAME.search, _names(chain))) and not _is_several(chain):
             return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
         for binding in self.types.bindings(path).get((function, chain), ()):
             if binding.value.endswith("()") and LOADER_NAME.search(last_part(binding.value)):

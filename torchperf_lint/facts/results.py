@@ -15,6 +15,7 @@ from torchperf_lint.facts.moved_back import moved_back_to
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.rest import rest_handed_back
+from torchperf_lint.facts.settled_by_call import returns_of_call
 from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -133,6 +134,8 @@ def _for_this_call(values: Values, node: ast.Call, key: FunctionKey, frame: Fram
     found = passed_through if passed_through is not None else returned(values, key, frame)
     if found.kind not in ("tensor", "batch", "sequence") or passed_through is not None:
         return found
+    if found.kind == "tensor" and found.device != HOST and not found.borrowed:
+        found = _settled(values, node, key, frame) or found
     arguments = [*node.args[:6], *(keyword.value for keyword in node.keywords[:6])]
     found = as_called(found, [values.of(argument, frame) for argument in arguments])
     if found.kind == "tensor" and _asked_for_host(values, node, frame):
@@ -140,6 +143,17 @@ def _for_this_call(values: Values, node: ast.Call, key: FunctionKey, frame: Fram
     if found.kind == "sequence" or not found.because:
         return found
     return found.with_reason(_as_returned(node, key, found, frame))
+
+
+def _settled(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:
+    """What a function gives that may move its argument, where literals of this call say whether it does."""
+    body = values.body(key.path)
+    left = returns_of_call(node, body, key.index, values.index.function(key)) if body is not None else None
+    if body is None or not left or len(left) > 6:
+        return None
+    places = [(part, frame.hop(key.path, key.index, body.at(part))) for part in left]
+    found = join([_given(values, part, at) for part, at in places])
+    return found if found.kind == "tensor" else None
 
 
 def _as_returned(node: ast.Call, key: FunctionKey, found: Value, frame: Frame) -> str:

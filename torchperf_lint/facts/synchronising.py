@@ -6,9 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.clocks import TIMER, clock_behind, clocks_of, is_clock, is_timer
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.moves import span_of_loop
@@ -21,16 +23,10 @@ _WAITING = pattern(
     r"^torch\.(?:(?:cuda\.)?(?:Stream|Event)|cuda\.(?:current_stream|default_stream|ExternalStream)|"
     r"accelerator\.current_stream)\(\)\.synchronize$"
 )
-_CLOCKS = frozenset(
-    "perf_counter perf_counter_ns monotonic monotonic_ns process_time time_ns elapsed_time timeit default_timer "
-    "timer tic toc".split()
-)
 _MEMORY = pattern(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
 _MEASURED = pattern(r"^reset_(?:max|peak)_memory")
 _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
 _MEASURES = pattern(r"bench|measure|profil|throughput|speed|latency|timing|(?:^|[._])time(?:[._]|$)", re.IGNORECASE)
-_TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch|(?-i:[a-z]Timer$)", re.IGNORECASE)
-"""Functions, and blocks, that measure time: `with phase_timer("train"):`."""
 _PAGED = pattern(r"(?:^|_)(?:paged|managed|uvm)(?:_|$)")
 """Memory that both host and device write to: `if self.is_paged: torch.cuda.synchronize()`."""
 _PROFILER = pattern(
@@ -53,7 +49,7 @@ def synchronisations(file: SourceFile) -> Iterator[Site]:
 
 def is_needed(file: SourceFile, site: Site) -> bool:
     """Whether the function around measures something, captures a graph, or reads a copy that does not block."""
-    if _TIMER.search(last_part(file.outline.functions[site.function].name)) or _in_a_timer(file, site):
+    if TIMER.search(last_part(file.outline.functions[site.function].name)) or _in_a_timer(file, site):
         return True
     if _is_timed_where_called(file, site):
         return True
@@ -68,18 +64,31 @@ def _reads_a_clock(file: SourceFile, site: Site) -> bool:
 
     A clock that is read before and after the whole loop needs one wait, behind the loop.
     """
-    clocks = [call for call in file.outline.calls if call.function == site.function and _is_clock(call.callee)]
+    clocks = clocks_of(file, site.function)
     span = span_of_loop(site)
     if span is None or _MEASURES.search(file.outline.functions[site.function].qualname):
         return bool(clocks)
-    return any(span[0] <= (clock.line, clock.column) < span[1] for clock in clocks)
+    return any(span[0] <= clock < span[1] for clock in clocks)
 
 
-def timed_as_a_whole(file: SourceFile, site: Site) -> bool:
-    """Whether a clock is read behind the loop around a wait that no clock inside needs."""
-    span = span_of_loop(site)
-    clocks = [call for call in file.outline.calls if call.function == site.function and _is_clock(call.callee)]
-    return span is not None and any((clock.line, clock.column) >= span[1] for clock in clocks)
+class TimedAsAWhole(NamedTuple):
+    """A loop with a clock before and behind it, and none inside that a wait there is for."""
+
+    waits: int
+    """The line that waits for the device between the loop and the clock; 0 where none does."""
+
+
+def timed_as_a_whole(file: SourceFile, site: Site) -> TimedAsAWhole | None:
+    """Whether a clock is read before and behind the loop around a wait that no clock inside needs."""
+    span, clock, body = span_of_loop(site), clock_behind(site), file.project.body(file.path)
+    if span is None or clock is None or body is None:
+        return None
+    around = body.block_of(site.function, span[0])
+    for wait in file.calls_of(*_WHOLE_DEVICE):
+        block = body.block_of(site.function, wait.start) if wait.function == site.function else None
+        if block is not None and span[1] <= wait.start < clock and around[: len(block)] == block:
+            return TimedAsAWhole(wait.start[0])
+    return TimedAsAWhole(0)
 
 
 def _in_a_timer(file: SourceFile, site: Site) -> bool:
@@ -88,7 +97,7 @@ def _in_a_timer(file: SourceFile, site: Site) -> bool:
     statement = around.statement(site.call)
     for node in around.around(site.call):
         if isinstance(node, ast.With | ast.AsyncWith):
-            timers = any(_TIMER.search(last_part(chain(item.context_expr).removesuffix("()"))) for item in node.items)
+            timers = is_timer(node)
             last = next((part for part in reversed(node.body) if not _only_prints(part)), None)
             return timers and last is not None and any(part is statement for part in ast.walk(last))
     return False
@@ -132,7 +141,7 @@ def _is_before_a_clock(file: SourceFile, site: CallSite) -> bool:
 
 
 def _takes_a_time(callee: str) -> bool:
-    return _is_clock(callee) or bool(_PROFILER.search(callee))
+    return is_clock(callee) or bool(_PROFILER.search(callee))
 
 
 def times_each_step(file: SourceFile, site: Site) -> bool:
@@ -182,10 +191,6 @@ def _is_for_paged(file: SourceFile, site: Site) -> bool:
 
 def _callees(file: SourceFile, site: Site) -> Iterator[str]:
     return (call.callee for call in file.outline.calls if call.function == site.function)
-
-
-def _is_clock(callee: str) -> bool:
-    return last_part(callee) in _CLOCKS or callee in ("time.time", "time", "datetime.now", "datetime.datetime.now")
 
 
 def _calls(file: SourceFile, site: Site) -> Iterator[ast.Call]:

@@ -10,6 +10,7 @@ from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.synchronising import (
+    TimedAsAWhole,
     is_needed,
     may_be_needed,
     synchronisations,
@@ -23,7 +24,8 @@ _TIMED = (
     "leave it out of the step: over many steps the clock shows the same mean without it; for single steps record "
     "`torch.cuda.Event(enable_timing=True)` and read them every n steps"
 )
-_TIMED_AS_A_WHOLE = "the clock is read behind the loop: wait once, there, before it is"
+_TIMED_AS_A_WHOLE = "a clock is read behind the loop: wait once, there, before the clock is read"
+_WAITED = "leave it out: line {line} waits before the clock behind the loop is read"
 _LEFT_OUT = (
     "leave it out: what reads a tensor on the host waits by itself; to measure time use "
     "`torch.cuda.Event(enable_timing=True)` and read it later"
@@ -127,14 +129,14 @@ class SynchronizeInHotLoop(SourceRule):
             if timed and not times_each_step(file, site):
                 continue
             disputable = hot.optional or may_be_needed(file, site)
-            as_a_whole = timed_as_a_whole(file, site)
+            whole = timed_as_a_whole(file, site)
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait until the device has done all its work "
                 f"{hot.when}",
-                instead=_TIMED if timed else _TIMED_AS_A_WHOLE if as_a_whole else _LEFT_OUT,
+                instead=_TIMED if timed else _instead(whole),
                 hot=hot,
-                fix=None if disputable or timed or as_a_whole else left_out(site),
+                fix=None if disputable or timed or (whole and not whole.waits) else left_out(site),
                 severity=Severity.INFO if disputable or timed or hot.kind == "eval" else None,
                 confidence=Confidence.POSSIBLE if disputable else None,
             )
@@ -142,3 +144,10 @@ class SynchronizeInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the call."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+def _instead(whole: TimedAsAWhole | None) -> str:
+    """What to do about a wait that no clock in the loop needs."""
+    if whole is None:
+        return _LEFT_OUT
+    return _WAITED.format(line=whole.waits) if whole.waits else _TIMED_AS_A_WHOLE

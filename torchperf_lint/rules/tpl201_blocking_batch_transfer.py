@@ -263,7 +263,8 @@ def _instead(call: ast.Call, first: Conversion | None, pinning: Pinning) -> str:
     """What to write; `first` is converted on the host before it is copied."""
     if first is None:
         return f"pass `non_blocking=True`{pinning.advice}"
-    pinned = pinning.advice.replace(" and `pin_memory", " and pass `pin_memory")
+    joined = ", and pass" if first.line else " here and pass"
+    pinned = pinning.advice.replace(" here and `pin_memory", f"{joined} `pin_memory")
     instead = f" without the conversion on line {first.line}" if first.line else ""
     return f"write `{in_one_call(call, first)}`{instead}{pinned}: {_NOT_PINNED}"
 
