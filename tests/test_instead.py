@@ -130,6 +130,7 @@ def told(tmp_path, text, code):
             "store `torch.log10(...).detach()` there",
         ),
         ("seen = losses.cpu().sum()", "TPL105", "compute with `losses` on the device and copy once"),
+        ("rows = labels.tolist()", "TPL103", "leave the copy out: nothing reads it"),
         (
             "seen = losses.cpu().numpy()\n        show(seen)",
             "TPL105",

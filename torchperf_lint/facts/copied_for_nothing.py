@@ -32,6 +32,10 @@ _OF_ALL = _REDUCTIONS | {"histc", "bincount", "count_nonzero"}
 """Functions of torch and numpy that leave little of a tensor; without an axis."""
 
 
+UNREAD = "leave the copy out: nothing reads it"
+"""What to do about a copy of which `is_never_read` holds."""
+
+
 def is_for_nothing(file: SourceFile, site: Site) -> bool:
     """Whether a copy is no result: it becomes a number at once, a line above has made it, or nothing reads it."""
     return becomes_a_number(file, site) or copied_before(file, site) is not None or is_never_read(file, site)

@@ -10,6 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
+from torchperf_lint.facts.copied_for_nothing import UNREAD, is_never_read
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reads import (
@@ -122,7 +123,8 @@ class ScalarConversionInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
-                instead=one_copy(file, read)
+                instead=(UNREAD if is_never_read(file, site) else None)
+                or one_copy(file, read)
                 or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
                 or INSTEAD.get(consequence(site))
                 or later(site, _on_device(file, site, converted)),

@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
-from torchperf_lint.facts.copied_for_nothing import copied_before, is_never_read, reads_one_number
+from torchperf_lint.facts.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
@@ -129,7 +129,7 @@ class CpuCopyInHotLoop(SourceRule):
                 site,
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device "
                 f"{_each(file, read)}{read.hot.when}",
-                instead=(_UNREAD if is_never_read(file, site) else None)
+                instead=(UNREAD if is_never_read(file, site) else None)
                 or one_copy(file, read)
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
@@ -146,9 +146,6 @@ class CpuCopyInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
-
-
-_UNREAD = "leave the copy out: nothing reads it"
 
 
 def _each(file: SourceFile, read: Read) -> str:
