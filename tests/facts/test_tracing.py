@@ -69,6 +69,7 @@ def test_what_is_written_by_way_of_a_view_is_changed(before: str, inside: str):
         ("pass", "clip.view(-1).mul(0.9)"),
         ("pass", "clip.grad = None"),
         ("log.clip = clip", "log.lines += 1"),
+        ("pass", "row = clip[j]; ops.save(row)"),
     ],
 )
 def test_what_is_made_anew_of_it_is_not_it(before: str, inside: str):

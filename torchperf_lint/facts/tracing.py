@@ -99,9 +99,12 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr, tra
     if names & bound_by(file, function, loop):
         return True
     roots = {chain(n) for n in ast.walk(whole) if isinstance(n, ast.Name | ast.Attribute)}
-    roots |= names_of_views(file, function, whole)
+    views = roots | names_of_views(file, function, whole)
     for node in _body(file, function, loop):
-        if (trained and _trains(node)) or any(chain(part) in roots for part in _written(node)):
+        if (trained and _trains(node)) or any(chain(part) in views for part in _written(node)):
+            return True
+        # Who is given one part, as to save it, is not taken for somebody who changes it.
+        if any(chain(without_views(given)) in roots for given in given_for_effect(node)):
             return True
         given = node.keywords if isinstance(node, ast.Call) else []
         if any(k.arg == "out" and base_of(viewed(k.value)) in names for k in given):
@@ -125,7 +128,6 @@ def _written(node: ast.AST) -> Iterator[ast.expr]:
         yield viewed(node.func.value)
     if isinstance(node, ast.Call):
         yield from (viewed(k.value) for k in node.keywords if k.arg == "out")
-    yield from map(without_views, given_for_effect(node))
 
 
 def counted_in(file: SourceFile, function: int, loop: Loop, index: ast.expr) -> bool:
