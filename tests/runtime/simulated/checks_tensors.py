@@ -6,12 +6,12 @@ import copy
 import gc
 import pickle
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import torch
-from harness import CUDA, EVENTS, on
+from harness import CUDA, EVENTS, on, raised
 from torch import nn
+from torch.utils.data import random_split
 
 
 def check_the_face_of_a_tensor() -> None:
@@ -120,14 +120,6 @@ def check_devices_do_not_mix() -> None:
         raise AssertionError("host and device tensors were mixed")
 
 
-def raised(act: Callable[[], object]) -> str:
-    try:
-        act()
-    except Exception as error:  # noqa: BLE001
-        return f"{type(error).__name__}: {error}"
-    return "nothing"
-
-
 def put(x: torch.Tensor, index: object, value: object) -> torch.Tensor:
     x[index] = value
     return x
@@ -160,6 +152,13 @@ def check_what_is_written_by_an_index_is_on_the_device_or_a_number() -> None:
     assert accumulated == "RuntimeError: expected device cuda:0 but got device cpu for value tensor"
     for index in (rows, mask, mask.cpu()):
         put(x, index, 2.0), put(x, index, torch.tensor(2.0)), put(x, index, torch.ones(3, device=CUDA))
+
+
+def check_refusals_name_cuda() -> None:
+    told = raised(lambda: on().__setitem__(0, on()))
+    assert "torch.cuda.FloatTensor{[3]}" in told and "simulated" not in told, told
+    told = raised(lambda: on().__setitem__(slice(None), on().to_sparse()))
+    assert "self type = torch.cuda.FloatTensor and src type = torch.cuda.sparse.FloatTensor" in told, told
 
 
 def check_generators_draw_for_their_own_device() -> None:
