@@ -61,6 +61,9 @@ def check_views_and_writes_in_place() -> None:
     assert out.shape == (3, 4)
     assert torch.equal(out, 2 * x)
     assert out.resize_(2, 2).shape == (2, 2)
+    columns = torch.arange(6.0, device=CUDA).reshape(2, 3).t()
+    assert columns.resize_(3, 2).tolist() == [[0, 3], [1, 4], [2, 5]], "resized to the size it has"
+    assert columns.resize_(2, 3).tolist() == [[0, 1, 2], [3, 4, 5]]
     leaf = torch.ones(4, device=CUDA, requires_grad=True)
     doubled = leaf * 2
     doubled[1:3].mul_(3)
