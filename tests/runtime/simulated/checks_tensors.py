@@ -173,11 +173,24 @@ def check_generators_draw_for_their_own_device() -> None:
         lambda: torch.multinomial(on(), 1, generator=torch.default_generator),
     ):
         assert raised(draw) == "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
-    for draw in (lambda: torch.rand(3, generator=device), lambda: torch.randperm(3, generator=device)):
+    filled = torch.zeros(3)
+    for draw in (
+        lambda: torch.rand(3, generator=device),
+        lambda: torch.randperm(3, generator=device),
+        lambda: random_split(range(4), [2, 2], generator=device),
+        lambda: filled.normal_(generator=device),
+        lambda: nn.init.uniform_(filled, generator=device),
+        lambda: torch.multinomial(torch.ones(3), 1, generator=device),
+        lambda: torch.bernoulli(torch.ones(3), generator=device),
+        lambda: torch.normal(torch.zeros(3), 1.0, generator=device),
+        lambda: torch.normal(0.0, 1.0, (3,), generator=device),
+    ):
         assert raised(draw) == "RuntimeError: Expected a 'cpu' device type for generator but found 'cuda'"
     for fitting in (device, device.clone_state(), copy.deepcopy(device), torch.cuda.default_generators[0]):
         assert torch.rand(3, device=CUDA, generator=fitting).device == CUDA
         assert on().normal_(generator=fitting).device == CUDA
+    assert filled.tolist() == [0, 0, 0]
+    assert torch.multinomial(torch.ones(3), 2, generator=host).shape == filled.bernoulli_(generator=host)[1:].shape
     assert torch.rand(3, generator=host, pin_memory=True).is_pinned()
     assert torch.rand(3, generator=host, device="meta").is_meta
 
