@@ -11,8 +11,8 @@ import pytest
 from runs import GPU, STEPS, WARMUP, answered, copy, finding, loader, report, run, sync, utilisation, waiting, worker
 
 from torchperf_lint.evidence import Evidence, Rank
-from torchperf_lint.model import Outcome, Problem, Report
-from torchperf_lint.reporters import View, render, render_run
+from torchperf_lint.model import Confidence, Outcome, Problem, Report
+from torchperf_lint.reporters import View, render, render_run, run_page
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.run_report import RunReport
 
@@ -195,6 +195,16 @@ def test_without_prices_the_most_frequent_comes_first():
     made = report(run(events=events, device="simulated", simulated=True), (finding(25), finding(40)))
     table = page(made).partition("N/step")[2]
     assert table.index("train.py:40") < table.index("train.py:25")
+
+
+def test_what_is_only_possible_comes_last_and_is_called_that():
+    dear = replace(finding(40, share_of_step=0.3, blocked_ms_per_step=6.0), confidence=Confidence.POSSIBLE)
+    made = report(run(device=GPU), (dear, finding(25, share_of_step=0.1, blocked_ms_per_step=2.0)))
+    first = page(made).partition("Do these first")[2].partition("2 findings")[0]
+    assert first.index("1. train.py:25") < first.index("2. train.py:40:18  TPL101 item-in-hot-loop (possible)")
+    assert first.count("(possible)") == 1
+    html = run_page(made, View(texts={"train.py": SOURCE}))
+    assert html.count("TPL101 item-in-hot-loop (possible)") == 1
 
 
 def test_a_finding_that_an_advice_names_is_told_with_it():

@@ -244,12 +244,76 @@ def test_without_a_loader_the_beginning_of_the_next_step_does_not_count(director
             optimizer.step()
             total += loss.item()
     """
-    ran = watch(directory, script, options=("--simulate", "--steps", "5"), name=f"loop{len(forward)}")
-    record = ran.record
-    at = {number: site["line"] for number, site in record.sites.items()}
-    counted = {(e["kind"], at[e["site"]]): record.counts[number]["n"] for number, e in record.events.items()}
-    assert (ran.returncode, record.steps["steps"], record.state["stopped_after"]) == (0, 5, 5)
+    counted = counted_in_five_steps(directory, script, f"loop{len(forward)}")
     assert (counted["copy", 8], counted["sync", 13]) == (5, 5)
+
+
+def counted_in_five_steps(directory, script, name):
+    ran = watch(directory, script, options=("--simulate", "--steps", "5"), name=name)
+    record = ran.record
+    assert (ran.returncode, record.steps["steps"], record.state["stopped_after"]) == (0, 5, 5)
+    at = {number: site["line"] for number, site in record.sites.items()}
+    return {(e["kind"], at[e["site"]]): record.counts[number]["n"] for number, e in record.events.items()}
+
+
+LOOPS = {
+    "adversaries": (
+        """
+        for number in range(20):
+            x = torch.zeros(2, 3).cuda()
+            judged = other(net(x).detach()).mean() - other(x).mean()
+            judged.backward()
+            their_optimizer.step()
+            total += judged.item()
+            fooled = -other(net(x)).mean()
+            fooled.backward()
+            optimizer.step()
+            total += fooled.item()
+        """,
+        {("copy", 11): 5, ("sync", 15): 5, ("sync", 19): 5},
+    ),
+    "an average": (
+        """
+        for number in range(20):
+            x = torch.zeros(2, 3).cuda()
+            net(x).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                gap = (other(x) - net(x)).mean()
+            total += gap.item()
+        """,
+        {("copy", 11): 5, ("sync", 16): 5},
+    ),
+    "waits before, too": (
+        """
+        report(net(torch.zeros(2, 3).cuda()).sum())
+        for number in range(20):
+            x = torch.zeros(2, 3).cuda()
+            loss = net(x).sum()
+            loss.backward()
+            optimizer.step()
+            report(loss)
+            kept = net.weight.detach().cpu()
+        """,
+        {("copy", 10): 1, ("copy", 12): 5, ("sync", 9): 6, ("sync", 17): 5},
+    ),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_a_loop_does_after_its_optimizers_step_belongs_to_that(directory, loop):
+    text, expected = LOOPS[loop]
+    script = """
+        import torch
+
+        net, other = torch.nn.Linear(3, 3).cuda(), torch.nn.Linear(3, 3).cuda()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        their_optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+        total = 0
+        def report(loss):
+            loss.item()"""
+    counted = counted_in_five_steps(directory, script + text, loop.partition(",")[0].replace(" ", "_"))
+    assert {place: counted.get(place) for place in expected} == expected
 
 
 def test_a_process_that_is_told_nonsense_runs_unwatched(directory):
@@ -281,16 +345,21 @@ def test_what_fails_in_the_sink_of_the_simulated_device_stays_out_of_the_script(
 
 
 def test_a_forked_child_is_not_stopped_by_what_its_parent_waits_for(tmp_path):
-    from torchperf_lint.runtime.session import Session
+    from torchperf_lint.runtime.session import Session, Stop
 
     session = Session({"events": str(tmp_path / f"run{SUFFIX}"), "owner_pid": os.getppid()})
     session.stop_after(1)
+    (calls,) = session.on_call
+    calls(None)
     session.timeline.step_ends(None, 1)
-    waiting = (session.timeline.on_fetch, session.on_call, session.on_backward)
-    assert [len(callbacks) for callbacks in waiting] == [1, 1, 1]
+    with pytest.raises(Stop):
+        calls(None)
+    assert len(session.timeline.on_fetch) == 1
     for restart in session.restarts:
         restart()
-    assert [len(callbacks) for callbacks in waiting] == [0, 0, 0]
+    assert session.timeline.on_fetch == []
+    calls(None)
+    calls(None)
 
 
 @pytest.mark.parametrize(("size", "several"), [(None, False), (1, False), (2, True)])

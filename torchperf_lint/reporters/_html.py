@@ -17,7 +17,7 @@ from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lin
 from torchperf_lint.reporters._html_time import OVER_TIME, WHERE, over_time, where_it_went
 from torchperf_lint.reporters._ranks import html_ranks
 from torchperf_lint.reporters._run import device_of, end_of, facts, notes, ranks_of, steps_of
-from torchperf_lint.reporters._run_first import First, first, price
+from torchperf_lint.reporters._run_first import First, first, is_possible, price
 from torchperf_lint.reporters._words import place
 from torchperf_lint.run_report import RunReport
 
@@ -162,7 +162,8 @@ def _entry(entry: First, report: RunReport, frames: Frames) -> list[Markup]:
         parts.append(el("p", code_in(entry.diagnosis.advice), f" ({entry.diagnosis.code})"))
     finding = entry.finding
     if finding is not None:
-        parts.append(el("p", el("strong", path_in(place(finding.location))), f" {finding.code} {finding.name}"))
+        sure = f" ({finding.confidence})" if is_possible(finding) else ""
+        parts.append(el("p", el("strong", path_in(place(finding.location))), f" {finding.code} {finding.name}{sure}"))
         parts.append(frames.of(finding))
         said = [("instead", instead(finding.instead))]
         if finding.verdict is not None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.model import Diagnosis, Finding, Verdict
+from torchperf_lint.model import Confidence, Diagnosis, Finding, Verdict
 from torchperf_lint.reporters._page import INDENT, STYLES, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured
 from torchperf_lint.reporters._words import place
@@ -29,9 +29,22 @@ class First:
     share: float | None = None
     """Of the step; None where it was not measured."""
 
+    @property
+    def disputable(self) -> bool:
+        """Whether it is only possible: a run shows that it happens, and cannot show that nothing needs it."""
+        return self.diagnosis is None and is_possible(self.finding)
+
+
+def is_possible(finding: Finding | None) -> bool:
+    """Whether the linter alone would not have shown it."""
+    return finding is not None and finding.confidence is Confidence.POSSIBLE
+
 
 def first(report: RunReport) -> list[First]:
-    """At most three: by their share of the step where it was measured, then by how often they happen."""
+    """At most three: by their share of the step where it was measured, then by how often they happen.
+
+    What is only possible comes after what is more than that.
+    """
     left = [f for f in confirmed(report.report.findings, report.run) if f.verdict and not negligible(f.verdict)]
     entries = []
     for diagnosis in report.diagnoses:
@@ -41,7 +54,7 @@ def first(report: RunReport) -> list[First]:
             entries.append(First(diagnosis, named[0] if named else None, getattr(diagnosis, "share", None)))
     entries += [First(finding=f, share=f.verdict.share_of_step if f.verdict else None) for f in left]
     # Stable: what has no share keeps its order behind what has one.
-    return sorted(entries, key=lambda entry: -(entry.share or 0.0))[:_MOST]
+    return sorted(entries, key=lambda entry: (entry.disputable, -(entry.share or 0.0)))[:_MOST]
 
 
 def _named(finding: Finding, advice: str) -> bool:
@@ -68,6 +81,8 @@ def _finding(sheet: Page, label: str, finding: Finding, run: Evidence) -> None:
     style, indent = STYLES[finding.severity], INDENT + _NUMBER
     head = Text.assemble(sheet.label(label.ljust(_NUMBER), room=_NUMBER), (place(finding.location), "bold"))
     what = Text.assemble("  ", (finding.code, style), " ", finding.name)
+    if is_possible(finding):
+        what.append(f" ({finding.confidence})", "dim")
     if head.cell_len + what.cell_len > sheet.width:
         sheet.line(head)
         head = Text(" " * (indent - 2))

@@ -16,6 +16,7 @@ from typing import Any
 
 from torchperf_lint.events import SUFFIX, Record, Writer
 from torchperf_lint.runtime.counter import Counter
+from torchperf_lint.runtime.next_step import NextStep
 from torchperf_lint.runtime.scopes import Scopes
 from torchperf_lint.runtime.sites import Key, Sites
 
@@ -48,6 +49,8 @@ class Recorder:
         self._header = dict(header)
         self.on_event: Callable[[str, str, Key | None, float | None], object] | None = None
         """Told of each event when it comes, while somebody wants to know: kind, what, site, ms."""
+        self.next_step: NextStep | None = None
+        """Where the run is to end after some steps: what belongs to the last of them."""
         self._lasting: dict[tuple[str, str], Record] = {}
         """What a forked child says of itself, too: what watches it, and with what torch."""
         self._log: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
@@ -75,9 +78,6 @@ class Recorder:
         self._draining = False
         self.deferring = False
         """Whether `later` means later; the timeline says so once the run is steady."""
-        self.leaves_out_the_next_step = False
-        """Whether what the first step had, too, is of a step that does not count; what was new later follows a step."""
-        self._next_step_began = False
         self._flushes = 0
         self._started = perf_counter()
         self.next_flush = self._started + _FLUSH_EVERY_S
@@ -111,16 +111,14 @@ class Recorder:
         with self.lock:
             self._matters = True
             counter = self._counters.get((kind, what, attributes, key))
-            if self.leaves_out_the_next_step and self._is_of_the_next_step(counter):
+            steps = self.next_step
+            if steps is not None and not steps.happens(counter):
                 return
             if counter is None:
                 counter = self._new_counter(kind, what, attributes, key)
+            if steps is not None:
+                steps.counted(counter)
             self._add(counter, ms, nbytes)
-
-    def _is_of_the_next_step(self, counter: Counter | None) -> bool:
-        """What came before the first step closed stands before the step in the loop's body, in this turn as in that."""
-        self._next_step_began = self._next_step_began or (counter is not None and counter.first == 1)
-        return self._next_step_began
 
     def later(self, function: Callable[..., object], *args: object) -> None:
         """Call `function(*args)` now or, in the steady part of a run, many at once: that costs less.

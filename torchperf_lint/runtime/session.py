@@ -11,15 +11,17 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from threading import get_ident
 from time import time
 from types import CodeType
 from typing import Any, TypeVar
 
 from torchperf_lint import __version__, events
 from torchperf_lint.runtime.imports import after_import
+from torchperf_lint.runtime.next_step import NextStep
 from torchperf_lint.runtime.placement import identity, placed
 from torchperf_lint.runtime.recorder import Recorder
-from torchperf_lint.runtime.sites import Sites
+from torchperf_lint.runtime.sites import Key, Sites
 from torchperf_lint.runtime.timeline import Timeline
 
 Answer = TypeVar("Answer")
@@ -54,8 +56,8 @@ class Session:
         """The loader probe's registry, which other probes share."""
         self.on_backward: list[Callable[[Any], object]] = []
         """Called with the tensors of a backward pass before it begins; who has seen enough leaves the list."""
-        self.on_call: list[Callable[[], object]] = []
-        """Called where a model is first called after an optimizer's step, outside of every pass over a loader."""
+        self.on_call: list[Callable[[Key | None], object]] = []
+        """Called with the place where a model is called, until a loader feeds training, or a backward pass begins."""
         self.trained: set[int] = set()
         """By address, the parameters that optimizers step on."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
@@ -177,34 +179,41 @@ class Session:
         """End the script when so many steps have closed.
 
         What follows the last step belongs to it: the end comes with the next batch or, where no loader feeds them, with
-        the next call of a model or backward pass. Several ranks end where they step together: what each does after it
-        differs.
+        the call of a model or backward pass that begins the next. Several ranks end where they step together: what each
+        does after it differs.
         """
+        recorder, timeline = self.recorder, self.timeline
+        ends = False
 
         def stop() -> None:
-            self.recorder.state("stopped_after", self.timeline.steps)
+            recorder.state("stopped_after", timeline.steps)
             _leave_process_group()
             raise Stop(0)
 
         def count(closed: int) -> None:
+            nonlocal ends
+            if recorder.next_step is not None:
+                recorder.next_step.closes()
             if closed > steps or (closed == steps and _is_one_of_several()):
                 stop()
             elif closed == steps:
-                self.timeline.on_fetch.append(stop)
-                if self.recorder.scopes.is_outside():
-                    self.on_call.append(stop)
-                    self.on_backward.append(stop_before_backward)
-                    self.recorder.leaves_out_the_next_step = True
+                timeline.on_fetch.append(stop)
+                if recorder.next_step is not None and recorder.scopes.is_outside():
+                    recorder.next_step.ends()
+                    ends = True
 
-        def stop_before_backward(tensors: object) -> None:
-            del tensors
-            stop()
+        def look(key: Key | None) -> None:
+            mine = not recorder.muted and (not timeline.steps or timeline.is_training(get_ident()))
+            if mine and recorder.next_step is not None and recorder.next_step.calls(key) and ends:
+                stop()
 
         def restart() -> None:
-            self.on_call.clear()
-            if stop_before_backward in self.on_backward:
-                self.on_backward.remove(stop_before_backward)
+            nonlocal ends
+            ends = False
+            recorder.next_step = NextStep()
 
+        restart()
+        self.on_call.append(look)
         self.restarts.append(restart)
         self.timeline.on_step.append(count)
         self.timeline.may_defer = False

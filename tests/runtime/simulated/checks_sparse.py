@@ -7,8 +7,10 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from harness import CUDA, EVENTS, on
+from harness import CUDA, EVENTS, on, raised
 from torch import nn
+
+from torchperf_lint.runtime.simulated.sparse import shared
 
 
 def heard() -> list[str]:
@@ -88,6 +90,45 @@ def check_writes_in_place() -> None:
     assert on((2, 3)).sparse_mask(matrix(CUDA).coalesce())._values().tolist() == [1, 1]
     torch.zeros(2, 3, device=CUDA).to_sparse()
     assert "nonzero" in heard()
+
+
+def learned_values(device: str, *, merged: bool) -> torch.Tensor:
+    values = torch.tensor([3.0, 4.0, 5.0], device=device, requires_grad=True)
+    places = torch.tensor([[0, 1, 1], [2, 0, 0]], device=device)
+    made = torch.sparse_coo_tensor(places, values, (2, 3), check_invariants=False)
+    if merged:
+        torch.sparse.sum(made.coalesce() * 2, 1).to_dense().square().sum().backward()
+    else:
+        torch.sparse.mm(made, torch.arange(6.0, device=device).reshape(3, 2)).square().sum().backward()
+    return values.grad
+
+
+def check_values_are_learned() -> None:
+    for merged in (False, True):
+        assert learned_values("cuda", merged=merged).tolist() == learned_values("cpu", merged=merged).tolist()
+        said = [what.split()[1] for what in heard() if "unsupported" in what]
+        assert said == ["_sparse_sum_backward"] * merged
+
+
+def check_a_sparse_tensor_is_cut_to_anothers_places() -> None:
+    x, other = matrix(CUDA), on((2, 3)).to_sparse()
+    merged, part = x.coalesce(), matrix(CUDA).coalesce() * 10
+    heard()
+    for given, mask in ((merged, other), (x, other), (merged, x), (x, part)):
+        cut = given.sparse_mask(mask)
+        assert (cut.device, cut._nnz(), cut.is_coalesced()) == (CUDA, mask._nnz(), mask.is_coalesced())
+        assert heard() == [], "what is not merged is sorted, and not merged"
+        assert cut.cpu().to_dense().tolist() == given.cpu().sparse_mask(mask.cpu()).to_dense().tolist()
+        heard()
+    assert x.sparse_mask(x)._values().tolist() == [3, 4, 5]
+
+
+def check_a_kernel_that_is_lacking_is_named() -> None:
+    x = matrix(CUDA)
+    heard()
+    told = raised(lambda: shared(torch.ops.aten.sparse_mask.default)(x.coalesce(), matrix(CUDA).coalesce()))
+    assert told == "RuntimeError: sparse_mask has no kernel on the simulated CUDA device"
+    assert f"unsupported: {told.partition(': ')[2]}" in heard()
 
 
 def check_what_is_not_known_is_said() -> None:

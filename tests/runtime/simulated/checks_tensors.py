@@ -6,12 +6,12 @@ import copy
 import gc
 import pickle
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import torch
-from harness import CUDA, EVENTS, on
+from harness import CUDA, EVENTS, on, raised
 from torch import nn
+from torch.utils.data import random_split
 
 
 def check_the_face_of_a_tensor() -> None:
@@ -61,6 +61,9 @@ def check_views_and_writes_in_place() -> None:
     assert out.shape == (3, 4)
     assert torch.equal(out, 2 * x)
     assert out.resize_(2, 2).shape == (2, 2)
+    columns = torch.arange(6.0, device=CUDA).reshape(2, 3).t()
+    assert columns.resize_(3, 2).tolist() == [[0, 3], [1, 4], [2, 5]], "resized to the size it has"
+    assert columns.resize_(2, 3).tolist() == [[0, 1, 2], [3, 4, 5]]
     leaf = torch.ones(4, device=CUDA, requires_grad=True)
     doubled = leaf * 2
     doubled[1:3].mul_(3)
@@ -120,14 +123,6 @@ def check_devices_do_not_mix() -> None:
         raise AssertionError("host and device tensors were mixed")
 
 
-def raised(act: Callable[[], object]) -> str:
-    try:
-        act()
-    except Exception as error:  # noqa: BLE001
-        return f"{type(error).__name__}: {error}"
-    return "nothing"
-
-
 def put(x: torch.Tensor, index: object, value: object) -> torch.Tensor:
     x[index] = value
     return x
@@ -162,6 +157,13 @@ def check_what_is_written_by_an_index_is_on_the_device_or_a_number() -> None:
         put(x, index, 2.0), put(x, index, torch.tensor(2.0)), put(x, index, torch.ones(3, device=CUDA))
 
 
+def check_refusals_name_cuda() -> None:
+    told = raised(lambda: on().__setitem__(0, on()))
+    assert "torch.cuda.FloatTensor{[3]}" in told and "simulated" not in told, told
+    told = raised(lambda: on().__setitem__(slice(None), on().to_sparse()))
+    assert "self type = torch.cuda.FloatTensor and src type = torch.cuda.sparse.FloatTensor" in told, told
+
+
 def check_generators_draw_for_their_own_device() -> None:
     host, device = torch.Generator(), torch.Generator(device="cuda")
     for draw in (
@@ -171,11 +173,24 @@ def check_generators_draw_for_their_own_device() -> None:
         lambda: torch.multinomial(on(), 1, generator=torch.default_generator),
     ):
         assert raised(draw) == "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
-    for draw in (lambda: torch.rand(3, generator=device), lambda: torch.randperm(3, generator=device)):
+    filled = torch.zeros(3)
+    for draw in (
+        lambda: torch.rand(3, generator=device),
+        lambda: torch.randperm(3, generator=device),
+        lambda: random_split(range(4), [2, 2], generator=device),
+        lambda: filled.normal_(generator=device),
+        lambda: nn.init.uniform_(filled, generator=device),
+        lambda: torch.multinomial(torch.ones(3), 1, generator=device),
+        lambda: torch.bernoulli(torch.ones(3), generator=device),
+        lambda: torch.normal(torch.zeros(3), 1.0, generator=device),
+        lambda: torch.normal(0.0, 1.0, (3,), generator=device),
+    ):
         assert raised(draw) == "RuntimeError: Expected a 'cpu' device type for generator but found 'cuda'"
     for fitting in (device, device.clone_state(), copy.deepcopy(device), torch.cuda.default_generators[0]):
         assert torch.rand(3, device=CUDA, generator=fitting).device == CUDA
         assert on().normal_(generator=fitting).device == CUDA
+    assert filled.tolist() == [0, 0, 0]
+    assert torch.multinomial(torch.ones(3), 2, generator=host).shape == filled.bernoulli_(generator=host)[1:].shape
     assert torch.rand(3, generator=host, pin_memory=True).is_pinned()
     assert torch.rand(3, generator=host, device="meta").is_meta
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import torch
 
@@ -39,3 +40,11 @@ EVENTS = Events()
 
 def on(shape: tuple[int, ...] = (3,)) -> torch.Tensor:
     return torch.ones(shape, device="cuda")
+
+
+def raised(act: Callable[[], object]) -> str:
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"
+    return "nothing"

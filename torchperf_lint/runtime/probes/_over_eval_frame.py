@@ -37,6 +37,8 @@ def calling(torch: Any, calls: _Calls, original: Any) -> Any:  # noqa: ANN401
         if here.inside:
             return original(self, *args, **kwargs)
         calls.seen(type(self))
+        if calls.waiting:
+            calls.tells(self)
         if calls.learns and has_gradients():
             # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
             if timeline.stepped_on:

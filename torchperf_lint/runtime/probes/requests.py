@@ -121,6 +121,8 @@ class _Calls:
         self._look = session.guarded(NAME, self._look_at_training)
         self.outermost: _outermost.Outermost | None = None
         self.seen = session.guarded(NAME, self._seen)
+        self.waiting = session.on_call
+        self.tells = session.guarded(NAME, self._tells)
         self.leads = session.guarded(NAME, self._leads)
         self.begins = session.guarded(NAME, self._begins)
         self.ends = session.guarded(NAME, self._ends)
@@ -182,7 +184,6 @@ class _Calls:
         at = timeline.clock()
         if timeline.backwards or timeline.steps:
             if not self._torch.is_grad_enabled() and self._is_trained(module):
-                self._follows_a_step()
                 key = self._key()
                 here.call = ("acts", key, at, 0.0)
                 if not module.training:
@@ -214,17 +215,17 @@ class _Calls:
         timeline, thread = self.timeline, get_ident()
         if timeline.stepped_on != thread or self._recorder.muted:
             return
-        if next(iter(module.parameters()), None) is None:  # a module may override it and return a list
+        if not _has_parameters(module):
             return
-        self._follows_a_step()
         timeline.stepped_on = 0
         self._recorder.later(timeline.called, self._key(), timeline.clock(), thread)
 
-    def _follows_a_step(self) -> None:
-        """Tell who waits for the first call after an optimizer's step."""
-        if self.timeline.stepped_on == get_ident():
-            for callback in tuple(self._session.on_call):
-                callback()
+    def _tells(self, module: Any) -> None:  # noqa: ANN401
+        """Tell who waits for it where a model is called; no loss, no metric."""
+        if _has_parameters(module):
+            key = self._key()
+            for callback in tuple(self.waiting):
+                callback(key)
 
     def _key(self) -> Key | None:
         return self._session.sites.key(2)
@@ -271,3 +272,8 @@ class _Calls:
         found = any(id(parameter) in trained for parameter in module.parameters())
         self._known[id(module)] = (weakref.ref(module), len(trained), found)
         return found
+
+
+def _has_parameters(module: Any) -> bool:  # noqa: ANN401
+    """A module may override `parameters` and return a list."""
+    return next(iter(module.parameters()), None) is not None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from sys import _getframe
 from threading import get_ident
@@ -184,13 +184,19 @@ def _keeps_graph(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return (args[_RETAIN] if len(args) > _RETAIN else kwargs.get("retain_graph")) is True
 
 
+def _tell(callbacks: Iterable[Callable[[Any], object]], what: Any) -> None:  # noqa: ANN401
+    """Whoever has seen enough leaves the list meanwhile."""
+    for callback in tuple(callbacks):
+        callback(what)
+
+
 def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
     recorder, sites, clock = session.recorder, session.sites, session.timeline.clock
     begins = session.guarded(NAME, session.timeline.backward_begins)
     ends = session.guarded(NAME, session.timeline.backward_ends)
-    put_off, looks = recorder.put_off, session.on_backward
+    put_off, looks, calls = recorder.put_off, session.on_backward, session.on_call
     of_tensor = torch.Tensor.backward.__code__
     site: Remembered = (None, 0, None)
 
@@ -207,6 +213,8 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
                 site = known = sites.remembered(frame)
             key = known[2]
             del frame
+            if calls:
+                _tell(calls, key)
             if recorder.deferring:
                 put_off((begins, (key, clock(), get_ident())))
             else:
@@ -214,8 +222,7 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
             if _keeps_graph(args, kwargs):
                 recorder.event("kept-graph", "backward", key=key)
             if looks:
-                for look in tuple(looks):
-                    look(args[0] if args else kwargs.get("tensors"))
+                _tell(looks, args[0] if args else kwargs.get("tensors"))
         except Exception as error:
             if not session.is_blamed(NAME, error):
                 raise

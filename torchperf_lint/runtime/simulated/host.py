@@ -10,7 +10,7 @@ from torchperf_lint.runtime.simulated.generators import check_place, device_gene
 from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, index_of, on_device
 from torchperf_lint.runtime.simulated.naming import BACKEND, apart
 from torchperf_lint.runtime.simulated.plan import Plan, plan_of
-from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.runtime.simulated.reports import cannot
 from torchperf_lint.runtime.simulated.sparse import coo_on_device, coo_on_host, is_coo, replace_coo
 
 _TAKE_BOTH = {
@@ -181,12 +181,3 @@ def _settle(call: _Call) -> None:
             adopt(call.given[name], moved, host.size(), host.stride(), 0)
         elif host.shape != call.given[name].shape:
             adopt(call.given[name], call.given[name], host.size(), host.stride(), 0)
-
-
-def cannot(op: Any, reason: str = "") -> RuntimeError:  # noqa: ANN401
-    """Report an operator that the simulation lacks, and the error to raise for it."""
-    what = f"{op.name().split('::')[1]} has no kernel on the simulated CUDA device"
-    if "not implemented for" in reason:
-        what += f": {reason.splitlines()[0]}"
-    REPORTS.unsupported(what)
-    return RuntimeError(what)

@@ -84,6 +84,8 @@ def _to_copy(tensor: torch.Tensor, **wanted: Any) -> torch.Tensor:  # noqa: ANN4
 def _resize(
     tensor: torch.Tensor, size: Sequence[int], *, memory_format: torch.memory_format | None = None
 ) -> torch.Tensor:
+    if list(tensor.shape) == list(size) and memory_format in (None, torch.preserve_format):
+        return tensor
     stride = torch.empty(size, device="meta", memory_format=memory_format or torch.contiguous_format).stride()
     needed = (tensor.storage_offset() + math.prod(size)) * tensor.element_size()
     storage = tensor

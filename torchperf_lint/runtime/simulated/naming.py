@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -9,6 +10,13 @@ import torch
 
 BACKEND = "simulated_cuda"
 """What the spare backend (PrivateUse1) is called; seen only in C++ error messages."""
+
+_IN_ERRORS = (
+    (re.compile(r"SparsePrivateUse1([A-Z]\w*)Type"), r"torch.cuda.sparse.\1Tensor"),
+    (re.compile(BACKEND + r"([A-Z]\w*)Type"), r"torch.cuda.\1Tensor"),
+    (re.compile(BACKEND), "cuda"),
+)
+"""What C++ calls the types of its tensors and its device, and what it says of CUDA's."""
 
 
 class Selected(threading.local):
@@ -63,7 +71,10 @@ def apart(first: str, second: str) -> str:
 
 def as_cuda(error: Exception) -> Exception:
     """The same error with the device called as Python code knows it."""
-    return type(error)(str(error).replace(BACKEND, "cuda"))
+    told = str(error)
+    for ours, theirs in _IN_ERRORS:
+        told = ours.sub(theirs, told)
+    return type(error)(told)
 
 
 def internal_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 from torchperf_lint.runtime.simulated import Sink
 
@@ -86,3 +87,12 @@ def _depth() -> int:
 
 
 REPORTS = Reports()
+
+
+def cannot(op: Any, reason: str = "") -> RuntimeError:  # noqa: ANN401
+    """Report an operator that the simulation lacks, and the error to raise for it."""
+    what = f"{op.name().split('::')[1]} has no kernel on the simulated CUDA device"
+    if "not implemented for" in reason:
+        what += f": {reason.splitlines()[0]}"
+    REPORTS.unsupported(what)
+    return RuntimeError(what)

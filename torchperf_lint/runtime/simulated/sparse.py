@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from torchperf_lint.runtime.simulated.memory import as_device, as_host
-from torchperf_lint.runtime.simulated.naming import BACKEND
-from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.runtime.simulated.naming import BACKEND, as_cuda
+from torchperf_lint.runtime.simulated.reports import REPORTS, cannot
 
 _KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.SparseCPU)
 
@@ -22,12 +22,15 @@ SHARED = (
     *("empty.memory_format", "empty_like", "sparse_resize_", "sparse_resize_and_clear_", "resize_as_sparse_"),
     *("copy_", "copy_sparse_to_sparse_", "clone", "zero_", "zeros.out"),
     *("add.Tensor", "add_.Tensor", "sub.Tensor", "sub_.Tensor", "neg", "neg_", "neg.out", "div.Tensor", "div_.Tensor"),
-    *("mul.Tensor", "mul_.Tensor", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "sparse_mask"),
+    *("mul.Tensor", "mul_.Tensor", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype"),
     *("native_norm", "native_norm.ScalarOpt_dim_dtype"),
     *("mm", "mv", "cat", "permute", "unsqueeze", "sum", "_to_dense", "pow.Tensor_Scalar", "pow.Tensor_Scalar_out"),
     *("abs", "abs_", "abs.out", "sqrt", "sqrt_", "sqrt.out", "sign", "sign_", "isnan", "relu", "relu_"),
 )
 """Operators whose kernel is one and the same for the host and for CUDA: it calls others, on whatever device."""
+
+_NO_KERNEL = "missing kernel for"
+"""In what torch says, as of a mistake of its own, where a table of kernels by device lacks ours."""
 
 UNKNOWN = "{} of sparse tensors: what a card waits for in it is not known"
 
@@ -79,12 +82,15 @@ def replace_coo(tensor: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
 
 
 def shared(op: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """A kernel for an operator of SHARED."""
+    """A kernel for an operator of SHARED. Raises RuntimeError where it calls what only torch's own devices have."""
     wanted = [str(argument.type) for argument in op._schema.arguments]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         given = [_tensor(value) if kind == "Tensor" else value for kind, value in zip(wanted, args, strict=False)]
-        return op.redispatch(_KEYS, *given, **kwargs)
+        try:
+            return op.redispatch(_KEYS, *given, **kwargs)
+        except RuntimeError as error:
+            raise (cannot(op) if _NO_KERNEL in str(error) else as_cuda(error)) from None
 
     return kernel
 
@@ -114,6 +120,8 @@ RULES: dict[str, Callable[..., None]] = {
     "aten::addmm_": _multiplies,
     "aten::addmm.out": _multiplies,
     "aten::add.out": _nothing,
+    "aten::sparse_mask": _nothing,  # sorts what is not merged, and merges it not
+    "aten::_sparse_mask_projection": _nothing,
 }
 """What a card waits for in an operator of sparse tensors that runs on the host, by its full name."""
 
@@ -126,6 +134,8 @@ def kernel_of(op: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:  # n
         return _join
     if name == "aten::mul.out" and not both:
         return shared(op)  # by a number, or by a dense tensor: the values alone, or what is looked up for them
+    if name == "aten::sparse_mask" and (not both or args[0] is args[1]):
+        return shared(op)  # of a dense tensor it is a product; its own mask leaves a tensor as it is
     return None
 
 

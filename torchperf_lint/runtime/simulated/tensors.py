@@ -97,7 +97,12 @@ def _setitem(original: Any) -> Any:  # noqa: ANN401
     def act(self: torch.Tensor, index: Any, value: Any) -> None:  # noqa: ANN401
         if memory.on_device(self) and isinstance(value, int | float | complex):
             value = torch.tensor(value, dtype=self.dtype, device="cpu")
-        original(self, index, value)
+        try:
+            original(self, index, value)
+        except (RuntimeError, TypeError, IndexError) as error:
+            if BACKEND not in str(error):
+                raise
+            raise as_cuda(error) from None
 
     return act
 
