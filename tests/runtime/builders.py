@@ -77,12 +77,14 @@ class Loop:
             inside()
         self._passed(wait, self.timeline.fetch_ends, iterator, got)
 
-    def begin(self, start=0.0, iterator=None, before=0.0, loader=None):
-        """A new pass over a loader; `loader`: what stands for it, where several passes are over the same."""
+    def begin(self, start=0.0, iterator=None, before=0.0, loader=None, made=None):
+        """A new pass over a loader; `loader`: what stands for it, where several passes are over the same;
+        `made`: where that was made.
+        """
         iterator = iterator or Iterator()
         self._passed(before, self.timeline.iter_begins)
         self._before_pass = self.steady_s
-        self._passed(start, self.timeline.iter_ends, iterator, loader)
+        self._passed(start, self.timeline.iter_ends, iterator, loader, made)
         return iterator
 
     def backward(self, forward=0.5, backward=1.0):
@@ -118,6 +120,10 @@ class Loop:
         if before_stop:
             self.fetch(iterator, wait=0.0, got=False)
         return iterator
+
+    def zero_grad(self, *parameters):
+        """Of these parameters, where optimizers have been said to have some."""
+        self.scopes.throws_away(frozenset(parameters))
 
     def event(self, what, **more):
         self.recorder.event("sync", what, key=None, depth=1, **more)

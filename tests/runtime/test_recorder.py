@@ -436,7 +436,7 @@ def test_an_event_that_is_put_off_belongs_to_the_turn_it_happened_in(tmp_path, c
     place = made.sites.key()
     for _ in range(4):
         made.later(made.scopes.trains)
-        made.later(made.scopes.stepped)
+        made.later(made.scopes.stepped, 1)
         made.event("sync", "item", key=place)
         made.event("sync", "item", key=place)
     made.flush()

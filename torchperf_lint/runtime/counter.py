@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchperf_lint.events import Record
-from torchperf_lint.runtime.scopes import Scope
+from torchperf_lint.runtime.scope import Scope
 
 
 class Counter:

@@ -17,7 +17,7 @@ from torchperf_lint.runtime.touched import Touched, add
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
-    from torchperf_lint.runtime.scopes import Scope
+    from torchperf_lint.runtime.scope import Scope
     from torchperf_lint.runtime.sites import Key
 
 _FEWEST = 2

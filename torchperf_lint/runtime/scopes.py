@@ -2,10 +2,10 @@
 
 A scope is one pass over a loader. It is training as soon as a backward pass follows its batches, and evaluation when
 it ended without one; until then its figures wait. Where optimizers step, one of them must have done so on what its
-loader gave: evaluation under attack, or of saliency, has backward passes, too. A pass that was left early may look fed
-when training goes on elsewhere: it is training only if its batch came last, or if it was fed before an earlier backward
-pass, too. Outside every pass stands the root scope, whose turns are optimizer steps: it is the loop of scripts that
-have no loader, but for the evaluation between its steps (evaluation_runs.py).
+loader gave (gradients.py): evaluation under attack, or of saliency, has backward passes, too. A pass that was left
+early may look fed when training goes on elsewhere: it is training only if its batch came last, or if it was fed before
+an earlier backward pass, too. Outside every pass stands the root scope, whose turns are optimizer steps: it is the loop
+of scripts that have no loader, but for the evaluation between its steps (evaluation_runs.py).
 """
 
 from __future__ import annotations
@@ -14,79 +14,16 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.doubtful import Doubtful
 from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
 from torchperf_lint.runtime.first_step import FirstStep
+from torchperf_lint.runtime.gradients import Gradients, Parameters
+from torchperf_lint.runtime.scope import Place, Scope, Totals
 from torchperf_lint.runtime.touched import Touched, add
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
-    from torchperf_lint.runtime.segments import Segments
     from torchperf_lint.runtime.sites import Key
-
-
-class Scope:
-    """One pass over a loader, or what is outside of all."""
-
-    __slots__ = (
-        "alive",
-        "asked",
-        "batches",
-        "due",
-        "ended",
-        "fed",
-        "fetched_since_backward",
-        "gone",
-        "learnt",
-        "loader",
-        "segments",
-        "touched",
-        "training",
-        "turn",
-    )
-
-    def __init__(self, alive: Callable[[], object | None], loader: object = None) -> None:
-        self.loader = loader
-        """What stands for the loader that it is a pass over; None where that is not known."""
-        self.turn = 0
-        """Batches fetched (root: optimizer steps)."""
-        self.batches = 0
-        """Batches not yet counted as training's or evaluation's."""
-        self.training = False
-        self.ended = False
-        self.asked = False
-        """Whether a batch is being made."""
-        self.fed = False
-        """Whether an earlier backward pass followed its batches (root: came without one)."""
-        self.fetched_since_backward = False
-        self.due = False
-        """Whether a backward pass has followed its batches since the last step of an optimizer."""
-        self.learnt = False
-        """Whether an optimizer has stepped on it."""
-        self.alive = alive
-        """The iterator as it is now, which marks that are set later must not ask."""
-        self.gone = False
-        """Whether the iterator is no more, in the order of marks."""
-        self.touched: Touched = {}
-        self.segments: Segments = {}
-        """After the warm-up."""
-
-
-class Totals:
-    """What scopes of one kind add up to."""
-
-    def __init__(self) -> None:
-        self.batches = 0
-        self.segments: Segments = {}
-
-    def add(self, scope: Scope) -> None:
-        """Take over what the scope has gathered."""
-        self.batches += scope.batches
-        for segment, (seconds, times) in scope.segments.items():
-            total = self.segments.setdefault(segment, [0.0, 0])
-            total[0] += seconds
-            total[1] += times
-        scope.batches = 0
-        scope.segments.clear()
 
 
 class Scopes:
@@ -97,6 +34,8 @@ class Scopes:
         """Whether the warm-up is over."""
         self.later: Callable[..., object] = lambda function, *args: function(*args)
         """How to call what must keep its place among marks that may be set later; the recorder's `later`."""
+        self.owned: dict[int, Parameters] = {}
+        """Optimizer -> the parameters that it steps on."""
         self.restart()
 
     def restart(self) -> None:
@@ -113,7 +52,12 @@ class Scopes:
         self._over: list[Scope] = []
         """Passes that have ended and are not settled yet."""
         self._learnt: set[object] = set()
-        """Loaders of passes that an optimizer has stepped on."""
+        """Loaders of passes that an optimizer has stepped on, and where these passes were."""
+        self._gradients = Gradients(self.owned)
+        self._fed: list[Scope] = []
+        """Whose batches the last backward pass followed, until an optimizer steps."""
+        self._doubtful: dict[object, dict[Place | None, Doubtful]] = {}
+        """Loader -> place -> what was handed over as evaluation's, though backward passes followed."""
         self._just_ended: Scope | None = None
         self._answering = False
         """Whether a model has been called outside of every pass before anything trained."""
@@ -127,7 +71,7 @@ class Scopes:
         """Of the root, where modules were called several times before it, until it is known what belongs to it."""
         self._changed: set[Counter] = set()
 
-    def begins(self, iterator: Any, loader: object = None) -> Scope:  # noqa: ANN401 -- any object
+    def begins(self, iterator: Any, loader: object = None, place: Place | None = None) -> Scope:  # noqa: ANN401
         """A new pass; persistent workers make every pass with the same iterator."""
         known = self._open.pop(id(iterator), None)
         if known is not None:
@@ -136,12 +80,25 @@ class Scopes:
             if self.current is known:
                 self.current = self.root
         alive = weakref.ref(iterator, lambda _: self.later(self._lost, scope))
-        scope = self._open[id(iterator)] = Scope(alive, loader)
+        scope = self._open[id(iterator)] = Scope(alive, loader, place)
+        current = self.current
+        if current.fetched_since_backward and not current.gone and current is not self.root:
+            scope.within = (current, current.turn)
         return scope
 
-    @staticmethod
-    def _lost(scope: Scope) -> None:
+    def _lost(self, scope: Scope) -> None:
         scope.gone = True
+        if scope is self.current and scope.turn > 1:
+            self._goes_back(scope, scope)
+
+    def _goes_back(self, scope: Scope, otherwise: Scope) -> None:
+        """To the pass whose batch was still to be used when this one, which is over, began."""
+        outer, turn = scope.within or (otherwise, 0)
+        if outer.ended or outer.gone or outer.turn != turn:
+            self.current = otherwise
+            return
+        outer.fetched_since_backward = True
+        self.current = outer
 
     def of(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
         """The scope of a loader's iterator."""
@@ -165,10 +122,8 @@ class Scopes:
         self._goes_to(scope)
 
     def _goes_to(self, scope: Scope) -> None:
-        """What comes next is of this pass, and the one before, if it was left, is over."""
+        """What comes next is of this pass."""
         self._trains_again()
-        if self.current.gone and self.current is not scope:
-            self.current.due = False
         self.current = scope
         self._first = None
 
@@ -176,19 +131,26 @@ class Scopes:
         """The pass has come to its end."""
         scope.ended = True
         scope.asked = False
-        self.current = self.root
         self._just_ended = scope
+        self._goes_back(scope, self.root)
 
     def trains(self, *, steps: bool = False) -> None:
         """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last.
         """
         self._trains_again()
-        feeds = False
-        for scope in self._open.values():
-            if scope.fetched_since_backward and self._goes_on(scope):
-                scope.training = scope.training or scope.fed or scope is self.current
-                scope.fed = scope.due = feeds = True
-                scope.fetched_since_backward = False
+        feeds = [s for s in self._open.values() if s.fetched_since_backward and self._goes_on(s)]
+        for scope in feeds:
+            scope.training = scope.training or scope.fed or scope is self.current
+            scope.fed = True
+            scope.fetched_since_backward = False
+        again = not feeds and not steps and self.current in self._fed and self._goes_on(self.current)
+        if feeds:
+            self._fed = feeds
+        if feeds or again:
+            for scope in self._fed:
+                self._gradients.come(scope)
+        if again:
+            return
         if not feeds:
             self._trains_outside(steps=steps)
         elif self._answering:
@@ -217,6 +179,8 @@ class Scopes:
         if self.current is not self.root:
             return
         ended = self._just_ended
+        if ended is not None and ended.gone and not steps:
+            self._just_ended = None  # what is stepped on next has been computed here
         if ended is None or not ended.training or (ended.gone and not steps):
             if not self.root.fed:
                 self._answered_so_far()
@@ -297,25 +261,40 @@ class Scopes:
         self.root.turn += 1
         self._answering = True
 
-    def learns(self) -> None:
+    def learns(self, optimizer: int) -> None:
         """An optimizer has stepped, be it that this closes a step or not."""
         current = self.current
         if current is self.root:
             current.learnt = True
-        for scope in (current, *self._open.values()):
-            if scope.due and (scope is current or not scope.ended):
-                scope.learnt = True
-                self._learnt.add(scope.loader)
-            scope.due = False
+        self._fed = []
+        for scope in self._gradients.stepped_on(optimizer, current):
+            scope.learnt = True
+            self._learns_from(scope)
+
+    def throws_away(self, parameters: Parameters) -> None:
+        """The gradients of these parameters are set to zero, or to None."""
+        self._gradients.are_thrown_away(parameters)
 
     def _is_training(self, scope: Scope) -> bool:
         """Without any step of an optimizer, backward passes are all there is to go by."""
-        known = scope.learnt or (scope.loader is not None and scope.loader in self._learnt)
+        known = scope.learnt or scope.loader in self._learnt or scope.place in self._learnt
         return scope.training and (known or not self.steps)
 
-    def stepped(self) -> None:
+    def _learns_from(self, scope: Scope) -> None:
+        """What was handed over as evaluation's while nothing had been learnt there is training after all."""
+        here = scope.loader or scope
+        found = list(self._doubtful.pop(here, {}).values())
+        if scope.place not in self._learnt and scope.place is not None:
+            others = [places.pop(scope.place, None) for places in self._doubtful.values()]
+            found += [doubtful for doubtful in others if doubtful is not None]
+            self._learnt.add(scope.place)
+        self._learnt.add(here)
+        for doubtful in found:
+            self._changed |= doubtful.moves(self.evaluation, self.train)
+
+    def stepped(self, optimizer: int) -> None:
         """An optimizer step has closed."""
-        self.learns()
+        self.learns(optimizer)
         self.steps += 1
         if self.current is self.root:
             self.root.turn += 1
@@ -333,13 +312,18 @@ class Scopes:
     def settle(self) -> Iterator[Counter]:
         """Hand figures of scopes whose kind is known to the totals; yields the counters that changed."""
         for number, scope in list(self._open.items()):
-            if scope.ended or scope.gone:
+            if scope.ended or (scope.gone and not self._may_be_used(scope)):
                 self._over.append(self._open.pop(number))
             elif self._is_training(scope):
                 yield from self._hand_over(scope, self.train)
+            elif scope.gone:
+                yield from self._evaluates(scope, doubtful=True)
         over, self._over = self._over, []
         for scope in over:
-            yield from self._hand_over(scope, self.train if self._is_training(scope) else self.evaluation)
+            if self._is_training(scope):
+                yield from self._hand_over(scope, self.train)
+            else:
+                yield from self._evaluates(scope, doubtful=scope.training)
             if self.current is scope:
                 self.current = self.root
         yield from self._changed
@@ -356,6 +340,17 @@ class Scopes:
         alone = self.evaluation if self._answering else self.outside
         yield from self._hand_over(self.root, self.train if trains else alone)
         yield from self.runs.settle(self.steps)
+
+    def _may_be_used(self, scope: Scope) -> bool:
+        """The batch of `next(iter(loader))` may have its backward pass yet."""
+        return scope is self.current and scope.fetched_since_backward and self._goes_on(scope)
+
+    def _evaluates(self, scope: Scope, *, doubtful: bool) -> Iterator[Counter]:
+        """As far as is known."""
+        if doubtful:
+            of_loader = self._doubtful.setdefault(scope.loader or scope, {})
+            of_loader.setdefault(scope.place, Doubtful()).notes(scope)
+        yield from self._hand_over(scope, self.evaluation)
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
         for counter, (turns, count, steps) in scope.touched.items():

@@ -32,7 +32,7 @@ from torchperf_lint.runtime.phases import (
 )
 from torchperf_lint.runtime.recorder import Recorder
 from torchperf_lint.runtime.sample import Sample
-from torchperf_lint.runtime.scopes import Scope
+from torchperf_lint.runtime.scope import Scope
 from torchperf_lint.runtime.sites import Key
 
 _THIRD, _OFTEN = 3, 1000
@@ -156,12 +156,12 @@ class Timeline:
         if self._mine(thread) and not self._depth[FETCH]:
             self._mark(ITER, key, at)
 
-    def iter_ends(self, key: Key | None, iterator: object, loader: object = None) -> Scope:
-        """The pass is set up: what that took is the pass's own time; `loader`: what stands for it in every pass."""
+    def iter_ends(self, key: Key | None, iterator: object, loader: object = None, made: int | None = None) -> Scope:
+        """The pass is set up, in its own time; `loader`: what stands for it in every pass; `made`: its site."""
         at, thread = self.now()
         self.recorder.drain()
         with self.recorder.lock:
-            scope = self.recorder.scopes.begins(iterator, loader)
+            scope = self.recorder.scopes.begins(iterator, loader, None if made is None else (made, key))
             if self._mine(thread) and not self._depth[FETCH]:
                 self._mark(ITERED, key, at, scope)
         return scope
@@ -214,9 +214,9 @@ class Timeline:
             return
         self._mark(STEPPED, key, at)
         if self.closing.closes(optimizer):
-            self._close(at)
+            self._close(at, optimizer)
         else:
-            self._scopes.learns()
+            self._scopes.learns(optimizer)
 
     def acted(self, key: Key | None, at: float, thread: int) -> None:
         """Outside of every loader, what is trained has been called without gradients: to act, or to be evaluated."""
@@ -332,10 +332,10 @@ class Timeline:
         self._aside.clear()
         self._pace.skips()
 
-    def _close(self, at: float) -> None:
+    def _close(self, at: float, optimizer: int) -> None:
         recorder = self.recorder
         with recorder.lock:
-            self._count(at)
+            self._count(at, optimizer)
         late = recorder.deferring
         recorder.deferring = self.may_defer and self.steps > max(self.warmup, _AT_ONCE)
         recorder.matters()
@@ -347,7 +347,7 @@ class Timeline:
         if not late:  # what is made later is written later, too: whoever put it off asks for that
             recorder.tick()
 
-    def _count(self, now: float) -> None:
+    def _count(self, now: float, optimizer: int) -> None:
         self.steps += 1
         if self._sampling is not None:
             self._sampling = self._sampling.turn(self.steps, now)
@@ -361,7 +361,7 @@ class Timeline:
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup and not self.leaves_out
         scopes.trains(steps=True)
-        scopes.stepped()
+        scopes.stepped(optimizer)
 
     def records(self) -> Iterator[Record]:
         """`spans`, `steps` and `time`, when they have changed."""

@@ -26,7 +26,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from torchperf_lint.runtime.scopes import Scope
+    from torchperf_lint.runtime.scope import Scope
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Key, Remembered
 
@@ -205,7 +205,7 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
         watched = loaders.of(loader)
-        scope = timeline.iter_ends(session.sites.key(), iterator, watched)
+        scope = timeline.iter_ends(session.sites.key(), iterator, watched, watched.site)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
         iterator._torchperf_lint = _Reading(watched, scope)

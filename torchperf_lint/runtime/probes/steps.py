@@ -19,7 +19,7 @@ from sys import _getframe
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.runtime.probes import _over_eval_frame
+from torchperf_lint.runtime.probes import _over_eval_frame, _zeroing
 from torchperf_lint.runtime.sites import PROJECT
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
         return f"torch {torch.__version__} has no global optimizer hooks (2.0 or later has)"
     watched, traced = _Optimizers(session), _over_eval_frame.is_tracing(torch)
     _wrap_steps(optimizer.Optimizer, watched, traced)
+    _zeroing.watch(session, torch, optimizer.Optimizer, traced)
     if not hasattr(optimizer.Optimizer, _WRAPS) or any(map(_is_wrapped, _below(optimizer.Optimizer))):
         optimizer.register_optimizer_step_pre_hook(_hook(lambda _: watched.begins(_getframe(1)), traced))
         optimizer.register_optimizer_step_post_hook(_hook(watched.ends, traced))
@@ -99,6 +100,7 @@ class _Optimizers:
 
     def restart(self) -> None:
         """A forked child has seen none."""
+        self._recorder.scopes.owned.clear()
         self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._described: list[dict[str, Any]] = []
         self._site: Remembered = (None, 0, None)
@@ -141,15 +143,20 @@ class _Optimizers:
 
     def _number(self, optimizer: Any) -> int:  # noqa: ANN401
         number = len(self._described) + 1
-        recorder, timeline = self._recorder, self.session.timeline
+        recorder = self._recorder
         self._known[id(optimizer)] = (
-            weakref.ref(optimizer, lambda _: recorder.later(timeline.closing.gone, number)),
+            weakref.ref(optimizer, lambda _: recorder.later(self._gone, number)),
             number,
         )
+        recorder.scopes.owned[number] = _zeroing.of_optimizer(optimizer)
         self._described.append(_description(optimizer) | {"step": self._step_of(type(optimizer))})
-        self.session.trained.update(id(p) for group in optimizer.param_groups for p in group["params"])
+        self.session.trained |= recorder.scopes.owned[number]
         recorder.state("optimizers", list(self._described))
         return number
+
+    def _gone(self, number: int) -> None:
+        self.session.timeline.closing.gone(number)
+        self._recorder.scopes.owned.pop(number, None)
 
     def _step_of(self, cls: Any) -> dict[str, Any] | None:  # noqa: ANN401
         """Where the project defines how this class steps; None where a package does."""

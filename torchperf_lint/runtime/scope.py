@@ -1,0 +1,85 @@
+"""One pass over a loader, as it is seen, and what passes of a kind add up to. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchperf_lint.runtime.segments import Segments
+    from torchperf_lint.runtime.sites import Key
+    from torchperf_lint.runtime.touched import Touched
+
+
+Place = tuple[int, "Key | None"]
+"""The site where a loader was made, and what begins the pass."""
+
+
+class Scope:
+    """One pass over a loader, or what is outside of all."""
+
+    __slots__ = (
+        "alive",
+        "asked",
+        "batches",
+        "ended",
+        "fed",
+        "fetched_since_backward",
+        "gone",
+        "learnt",
+        "loader",
+        "place",
+        "segments",
+        "touched",
+        "training",
+        "turn",
+        "within",
+    )
+
+    def __init__(
+        self, alive: Callable[[], object | None], loader: object = None, place: Place | None = None
+    ) -> None:
+        self.loader = loader
+        """What stands for the loader that it is a pass over; None where that is not known."""
+        self.place = place
+        """Where it is: passes over loaders made at one place, begun at one place, are of one loop."""
+        self.turn = 0
+        """Batches fetched (root: optimizer steps)."""
+        self.batches = 0
+        """Batches not yet counted as training's or evaluation's."""
+        self.training = False
+        self.ended = False
+        self.asked = False
+        """Whether a batch is being made."""
+        self.fed = False
+        """Whether an earlier backward pass followed its batches (root: came without one)."""
+        self.fetched_since_backward = False
+        self.learnt = False
+        """Whether an optimizer has stepped on it."""
+        self.alive = alive
+        """The iterator as it is now, which marks that are set later must not ask."""
+        self.gone = False
+        """Whether the iterator is no more, in the order of marks."""
+        self.within: tuple[Scope, int] | None = None
+        """The pass that waits meanwhile for a backward pass, and its turn."""
+        self.touched: Touched = {}
+        self.segments: Segments = {}
+        """After the warm-up."""
+
+
+class Totals:
+    """What scopes of one kind add up to."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.segments: Segments = {}
+
+    def add(self, scope: Scope) -> None:
+        """Take over what the scope has gathered."""
+        self.batches += scope.batches
+        for segment, (seconds, times) in scope.segments.items():
+            total = self.segments.setdefault(segment, [0.0, 0])
+            total[0] += seconds
+            total[1] += times
+        scope.batches = 0
+        scope.segments.clear()
