@@ -85,6 +85,11 @@ def test_variables_of_old_are_the_piece_itself():
     assert cut("piece = data[:, i : i + 64]", move=move).whole.id == "data"
 
 
+def test_a_variable_of_old_that_only_it_binds():
+    assert cut("data = torch.autograd.Variable(data)", before="", move="data.cuda()") is None
+    assert cut("x = torch.autograd.Variable(x)", move="x.cuda()") is None
+
+
 def test_a_name_of_the_loop_for_the_piece():
     assert cut("piece = data[i : i + 64]", move="piece.to(device)").whole.id == "data"
 

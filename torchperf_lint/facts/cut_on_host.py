@@ -36,6 +36,8 @@ _ARRAYS = frozenset(
     for name in "load array asarray concatenate stack vstack hstack arange linspace zeros ones".split()
 ) | frozenset(f"numpy.random.{name}" for name in "permutation randn rand normal uniform randint random".split())
 """What makes an array in memory; of `load`, where it is told no `mmap_mode`."""
+_MAX_STEPS = 10
+"""Conversions and names between a piece and its copy."""
 _COUNTS = frozenset("builtins.range tqdm.trange tqdm.auto.trange numpy.random.permutation random.sample".split())
 _DRAWS = {
     "numpy.random.choice": 1,
@@ -101,7 +103,9 @@ def _piece(site: Site, span: tuple[Position, Position]) -> tuple[ast.Subscript, 
     """`x[i:j]` of `x[i:j].to(d)` and `torch.from_numpy(x[i:j]).float().to(d)`, also by a name that the loop binds;
     and what makes a tensor of it, if anything does."""
     node = _bound(site, site.receiver, span) if last_part(site.record.callee) not in _PLACED else site.call
-    while isinstance(node, ast.Call):
+    for _ in range(_MAX_STEPS):  # `x = Variable(x)` may be bound by nothing but itself
+        if not isinstance(node, ast.Call):
+            break
         if isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
             node = node.func.value
         elif _denotes(site, node, api.VARIABLES) and len(node.args) == 1:
@@ -118,7 +122,7 @@ def _bound(site: Site, node: ast.expr | None, span: tuple[Position, Position]) -
     body = site.file.project.body(site.file.path)
     if not isinstance(node, ast.Name) or body is None:
         return node
-    bound = body.assigned_once(site.function, node.id, site.start)
+    bound = body.assigned_once(site.function, node.id, body.at(node))
     return bound if bound is not None and span[0] <= body.at(bound) < span[1] else None
 
 
