@@ -275,6 +275,14 @@ class Scopes:
         """The gradients of these parameters are set to zero, or to None."""
         self._gradients.are_thrown_away(parameters)
 
+    def learns_by_hand(self, scope: Scope) -> None:
+        """The script updates the parameters of this pass by itself."""
+        self._learns_from(scope)
+
+    def has_learnt_from(self, loader: object) -> bool:
+        """Whether passes over this loader that have backward passes are known to be training."""
+        return loader in self._learnt
+
     def _is_training(self, scope: Scope) -> bool:
         """Without any step of an optimizer, backward passes are all there is to go by."""
         known = scope.learnt or scope.loader in self._learnt or scope.place in self._learnt

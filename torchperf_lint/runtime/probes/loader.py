@@ -16,6 +16,7 @@ from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.events import Record
+from torchperf_lint.runtime.probes._by_hand import ByHand
 from torchperf_lint.runtime.probes._fetch_cost import queued_ms, time_collating
 from torchperf_lint.runtime.probes._loader_settings import code_of_collate, code_of_items, settings_of
 from torchperf_lint.runtime.sites import PROJECT, Spot
@@ -171,17 +172,18 @@ class Loaders:
 
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     """Watch construction, `iter()` and `next()` of every DataLoader."""
-    del torch
     loaders = session.loaders = Loaders(session)
     session.restarts.append(loaders.restart)
     session.recorder.sources.append(loaders.records)
-    session.after_import("torch.utils.data.dataloader", lambda module: _watch(session, loaders, module))
+    by_hand = ByHand(session, torch, NAME)
+    session.restarts.append(by_hand.restart)
+    session.after_import("torch.utils.data.dataloader", lambda module: _watch(session, loaders, by_hand, module))
     return None
 
 
-def _watch(session: Session, loaders: Loaders, module: Any) -> None:  # noqa: ANN401
+def _watch(session: Session, loaders: Loaders, by_hand: ByHand, module: Any) -> None:  # noqa: ANN401
     _watch_construction(session, loaders, module.DataLoader)
-    _watch_iter(session, loaders, module.DataLoader)
+    _watch_iter(session, loaders, by_hand, module.DataLoader)
     _watch_next(session, module._BaseDataLoaderIter)
 
 
@@ -197,7 +199,7 @@ def _watch_construction(session: Session, loaders: Loaders, cls: Any) -> None:  
     cls.__init__ = init
 
 
-def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
+def _watch_iter(session: Session, loaders: Loaders, by_hand: ByHand, cls: Any) -> None:  # noqa: ANN401
     """The start of a pass: workers are started and the first indices sent here."""
     original = cls.__iter__
     timeline = session.timeline
@@ -206,6 +208,7 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
         watched = loaders.of(loader)
         scope = timeline.iter_ends(session.sites.key(), iterator, watched, watched.site)
+        by_hand.begins(watched)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
         iterator._torchperf_lint = _Reading(watched, scope)
