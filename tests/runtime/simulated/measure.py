@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from operations import SILENT, WAITS
+from operations import SILENT, UNMEASURED, WAITS
 
 from torchperf_lint.runtime import simulated
 
@@ -103,7 +103,7 @@ def main() -> None:
     count = Count()
     simulated.install(count)
     rows = {}
-    for expression in (*WAITS, *SILENT):
+    for expression in (*WAITS, *UNMEASURED, *SILENT):
         rows[expression] = {device: evaluate(expression, device, count) for device in ("cuda", "cpu")}
     Path(sys.argv[1]).write_text(json.dumps(rows), encoding="utf-8")
 

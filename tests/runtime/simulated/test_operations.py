@@ -13,11 +13,11 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from operations import SILENT, WAITS  # noqa: E402
+from operations import SILENT, UNMEASURED, WAITS  # noqa: E402
 
 pytest.importorskip("torch", reason="the simulated device needs torch")
 
-EXPECTED = {**WAITS, **dict.fromkeys(SILENT, "")}
+EXPECTED = {**WAITS, **UNMEASURED, **dict.fromkeys(SILENT, "")}
 NOT_ON_HOST = ("cuda.", "torch.accelerator", "x.type()", "repr(n)")
 """Rows that speak of the device itself."""
 
