@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.hot_callers import MAX_CALLERS, MAX_CALLS, hot_callers
+from torchperf_lint.facts.hot_callers import MAX_CALLS, hot_callers
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 
@@ -23,8 +23,7 @@ def batch_of_a_caller(values: Values, node: ast.expr, frame: Frame, calls: int =
     if body is None or not isinstance(node, ast.Name) or not calls:
         return None
     key = FunctionKey(frame.path, frame.function)
-    callers = values.hotness.callers.get(key, ())
-    if not any(p.name == node.id for p in values.index.function(key).parameters) or len(callers) > MAX_CALLERS:
+    if not any(p.name == node.id for p in values.index.function(key).parameters):
         return None
     if body.reaching(frame.function, node.id, frame.at):
         return None

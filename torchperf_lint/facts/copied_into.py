@@ -16,6 +16,7 @@ from torchperf_lint.facts.batches_by_caller import batch_of_a_caller
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.hot_callers import MAX_CALLS, HotCaller, hot_callers
+from torchperf_lint.facts.loaders import is_host_batch
 from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.shared_memory import without_views
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
@@ -38,7 +39,8 @@ def _copied(values: Values, buffer: ast.expr, source: ast.expr, frame: Frame, ca
     if not _is_given(values, buffer, frame) or not _is_given(values, source, frame):
         if not _is_on_device(values, buffer, frame):
             return None
-        return _batch(values, source, frame) or batch_of_a_caller(values, source, frame)
+        value = values.of(source, frame)
+        return value if is_host_batch(value) else batch_of_a_caller(values, source, frame)
     return _by_a_caller(values, _whole(buffer), _whole(source), frame, calls) if calls else None
 
 
@@ -74,12 +76,6 @@ def _whole(node: ast.expr) -> ast.expr:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _ITSELF:
             return node
         node = node.func.value
-
-
-def _batch(values: Values, source: ast.expr, frame: Frame) -> Value | None:
-    value = values.of(source, frame)
-    known = value.kind == "batch" or (value.kind == "tensor" and bool(value.origins))
-    return value if known and value.device == HOST else None
 
 
 def _is_on_device(values: Values, buffer: ast.expr, frame: Frame) -> bool:

@@ -24,6 +24,7 @@ from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.emptied_again import EmptiedAgain
 from torchperf_lint.facts.grad_mode import GradMode
+from torchperf_lint.facts.host_kernels import host_kernels
 from torchperf_lint.facts.hot import Hot, Story, in_evaluation, is_offered, of_role, through_call, through_loop, told
 from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
@@ -371,7 +372,13 @@ class Hotness:
         spreading.take(self._by_role(), called=False)
         return spreading.run()
 
+    @cached_property
+    def _host_kernels(self) -> frozenset[FunctionKey]:
+        return host_kernels(self.index, self.types, self._body)
+
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
+        if key in self._host_kernels:
+            return True
         if key in self.dispatch.hooked:
             told = f"{key.path.rpartition('/')[2]} {self.index.function(key).qualname}"
             return bool(MEASURES_MODULES.search(told) or NOT_TRAINING_NAME.search(self.index.function(key).name))

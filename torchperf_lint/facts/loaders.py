@@ -53,13 +53,19 @@ def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
         return None
     value = values.of(node.func.value, frame)
-    # A parameter that is annotated as a tensor is one part of the batch that callers pass: its loader is known.
-    is_batch = value.kind == "batch" or (value.kind == "tensor" and bool(value.origins))
     if value.kind == "batch" and value.device != HOST and runs_without_preparing(values, frame):
         return value._replace(device=HOST).weaker(Confidence.LIKELY)
-    if is_batch and value.device == HOST:
+    if is_host_batch(value):
         return value
     return batch_of_a_caller(values, node.func.value, frame) if value.device != DEVICE else None
+
+
+def is_host_batch(value: Value) -> bool:
+    """Whether a value is a batch on the host.
+
+    A parameter that is annotated as a tensor is one part of the batch that callers pass: its loader is known.
+    """
+    return value.device == HOST and (value.kind == "batch" or (value.kind == "tensor" and bool(value.origins)))
 
 
 def is_blocking(node: ast.Call) -> bool:

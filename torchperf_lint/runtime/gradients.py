@@ -47,10 +47,6 @@ class Gradients:
             if self._owned and all(_covers(thrown, owned) for owned in self._owned.values()):
                 del self._due[scope]
 
-    def forget(self, scope: Scope) -> None:
-        """What this pass has computed is not stepped on."""
-        self._due.pop(scope, None)
-
     def stepped_on(self, optimizer: int, current: Scope) -> list[Scope]:
         """An optimizer steps: the passes that it learns from; `current`: where the last backward pass was."""
         owned = self._owned.get(optimizer, frozenset())
