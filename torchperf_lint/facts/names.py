@@ -16,6 +16,7 @@ from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container, is_list_of_placeholders
+from torchperf_lint.facts.gathered_objects import holds_objects
 from torchperf_lint.facts.given_devices import as_given, may_be_given
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -74,6 +75,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     body = values.body(frame.path)
     tested = body.narrowing(frame.function, name, frame.at) if body is not None else None
     value = _value_of_name(values, name, frame)
+    if value.kind == "sequence" and body is not None and holds_objects(body, name, frame):
+        return UNKNOWN
     if tested is None:
         return value if value.kind not in OPEN else known_around(values, name, value, frame)
     about_tensors = bool(_TENSOR_TEST.search(tested.classes))

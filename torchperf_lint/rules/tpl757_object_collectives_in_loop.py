@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
-_NAMES = ("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list")
+_NAMES = tuple(api.OBJECT_COLLECTIVES)
 _DOTTED = tuple(f"torch.distributed.{name}" for name in _NAMES)
 _EACH = frozenset({"step", "eval", "rollout", "forward", "update"})
 
