@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.bounds import breakdown
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Rank, Requests, Segment, Spread
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Report, Severity, Verdict
+from torchperf_lint.recorded import Event, LoaderRun, Rank, Requests, Segment, Spread
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime.diagnose import diagnose
 from torchperf_lint.spans import Instant, Sample, Span, Turn

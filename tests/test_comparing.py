@@ -13,8 +13,8 @@ from test_run_html import seen, words
 from torchperf_lint.adapters import cli
 from torchperf_lint.comparable import Change, threshold_of
 from torchperf_lint.comparing import compare, paired
-from torchperf_lint.evidence import Rank, Spread
 from torchperf_lint.model import Location, Outcome, Problem
+from torchperf_lint.recorded import Rank, Spread
 from torchperf_lint.reporters import View, formats, render_compared, run_page
 
 RECORD = Path(__file__).parents[1] / "docs" / "run.events.jsonl"

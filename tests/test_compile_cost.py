@@ -10,7 +10,7 @@ from runs import report, run
 
 from torchperf_lint.compile_cost import compile_cost, cost_said
 from torchperf_lint.compiling import endings
-from torchperf_lint.evidence import Event
+from torchperf_lint.recorded import Event
 from torchperf_lint.reporters import View, render_run, run_page
 
 GUARD = {"guard": "self.step == ...", "at": ["model.py", 14]}

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from torchperf_lint.confirming import NO_DEVICE, ON_HOST, by_events, copies, priced
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Segment
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity
+from torchperf_lint.recorded import Event, LoaderRun, Segment
 
 HERE = Location("train.py", 20, 9, 20, 20)
 FINDING = Finding("TPL101", "item-in-hot-loop", HERE, Severity.WARNING, Confidence.LIKELY, "m", None, None, "i", "u")

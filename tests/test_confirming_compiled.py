@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from torchperf_lint.compiling_verdicts import compiled_again, graph_ended
-from torchperf_lint.evidence import Event, Evidence, Segment
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity
+from torchperf_lint.recorded import Event, Segment
 
 LINE = 20
 FINDING = Finding(

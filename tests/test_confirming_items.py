@@ -3,8 +3,8 @@
 import pytest
 from test_verdicts import ITEMS, NOT_RAN, judged, loader, run
 
-from torchperf_lint.evidence import Segment
 from torchperf_lint.model import Outcome
+from torchperf_lint.recorded import Segment
 
 HOT = "`Volumes.__getitem__` (line 12) is run by the loader for every sample or batch"
 OVER = {"num_workers": 2, "dataset": "Volumes"}

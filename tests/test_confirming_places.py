@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from torchperf_lint.confirming import by_events, waits_of_loop
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.merging import merged
 from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
 from torchperf_lint.rates import STEP, times_of
+from torchperf_lint.recorded import Event
 from torchperf_lint.runtime.stored import restored, stored
 from torchperf_lint.settings import Settings
 from torchperf_lint.verdict import judged, unfound

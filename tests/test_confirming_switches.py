@@ -4,8 +4,9 @@ import pytest
 
 from torchperf_lint import catalog
 from torchperf_lint.confirming import NO_DEVICE
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Severity
+from torchperf_lint.recorded import Event
 from torchperf_lint.verdict import unfound
 
 HERE = Location("train.py", 3, 1, 3, 40)

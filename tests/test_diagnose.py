@@ -9,9 +9,10 @@ from runs import GPU, STEADY, WARMUP, answered, between_calls, loader, run, segm
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
-from torchperf_lint.evidence import Event, Evidence, Rank, Segment, Spread
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.loading import loading_of
 from torchperf_lint.model import Diagnosis
+from torchperf_lint.recorded import Event, Rank, Segment, Spread
 from torchperf_lint.rule import RunRule
 from torchperf_lint.runtime.diagnose import NOT_DECIDED, diagnose
 

@@ -8,7 +8,7 @@ import pytest
 from runs import GPU, loader, report, run
 from test_diagnose import evaluating
 
-from torchperf_lint.evidence import Moment
+from torchperf_lint.recorded import Moment
 from torchperf_lint.reporters import View, render_run, run_page
 from torchperf_lint.runtime.diagnose import diagnose
 from torchperf_lint.whole_run import division_said, loops_ms

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
 from torchperf_lint.rates import EVALUATION, STEP, per_eval_batch, per_step, rate_of, times_of
+from torchperf_lint.recorded import Event
 
 STEPS = 12
 

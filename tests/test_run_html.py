@@ -18,8 +18,8 @@ from test_run_report import PAGES, SOURCE, on_gpu
 
 from torchperf_lint import bounds
 from torchperf_lint.adapters import cli
-from torchperf_lint.evidence import Moment
 from torchperf_lint.model import Diagnosis, Outcome
+from torchperf_lint.recorded import Moment
 from torchperf_lint.reporters import View, run_page
 from torchperf_lint.reporters._html_charts import rounded_up, thinned, ticks
 from torchperf_lint.reporters._html_style import DARK, LIGHT, PHASES

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from runs import GPU, STEPS, WARMUP, answered, copy, finding, loader, report, run, sync, utilisation, waiting, worker
 
-from torchperf_lint.evidence import Evidence, Rank
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Outcome, Problem, Report
+from torchperf_lint.recorded import Rank
 from torchperf_lint.reporters import View, render, render_run, run_page
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.run_report import RunReport

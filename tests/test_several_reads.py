@@ -8,10 +8,11 @@ from textwrap import dedent
 import pytest
 
 from torchperf_lint.catalog import rule_class
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.merging import merged
 from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
+from torchperf_lint.recorded import Event
 from torchperf_lint.settings import Settings
 
 STEP = """\

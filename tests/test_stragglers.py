@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from runs import report, run
 
-from torchperf_lint.evidence import Rank, Spread
+from torchperf_lint.recorded import Rank, Spread
 from torchperf_lint.reporters import View, render_run, run_page
 from torchperf_lint.reporters._runtime_json import runtime
 from torchperf_lint.rules.tpl763_rank_imbalance import RankImbalance

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from torchperf_lint import catalog, verdict
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Segment
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Related, Severity, Verdict
+from torchperf_lint.recorded import Event, LoaderRun, Segment
 from torchperf_lint.rule import SourceRule
 
 HERE = Location("train.py", 20, 9, 20, 20)

@@ -4,7 +4,8 @@ import pytest
 from in_processes import python
 
 from torchperf_lint.errors import UsageError
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.reporters import run_table
 from torchperf_lint.runtime.watching import watch
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torchperf_lint.evidence import LOADING, Evidence, Requests, Segment
+from torchperf_lint.evidence import LOADING, Evidence
 from torchperf_lint.model import Diagnosis
+from torchperf_lint.recorded import Requests, Segment
 
 DATA, FORWARD, BACKWARD, OPTIMIZER = LOADING, "forward", "backward", "optimizer"
 COMPILING = "compiling"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from torchperf_lint.amounts import ms
-from torchperf_lint.evidence import Evidence, Spread
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
+from torchperf_lint.recorded import Spread
 
 FEWEST_STEPS = 20
 """Steps after the warm-up that a median and quartiles need."""

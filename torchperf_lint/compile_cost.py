@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.compiling import AGAIN, BACKWARD, FAILED, FIRST, LIMIT, Recompiled, compilations, recompiled
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 
 _REST = "rest"
 _WORDS = {

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchperf_lint.amounts import ms
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Location
+from torchperf_lint.recorded import Event
 
 COMPILE, BREAK = "compile", "graph-break"
 """Kinds of events."""

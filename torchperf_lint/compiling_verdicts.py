@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torchperf_lint.compiling import AGAIN, BREAK, FIRST, LIMIT, WHOLE, compilations, guarded, over, reason_of
 from torchperf_lint.confirming import priced, unmeasured
-from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence
+from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
+from torchperf_lint.recorded import Event
 
 _OF_ITS_OWN = "no compilation of this function of its own was seen; it may be part of another's graph"
 

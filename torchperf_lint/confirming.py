@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence, LoaderRun
+from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
 from torchperf_lint.rates import rate_of
+from torchperf_lint.recorded import Event, LoaderRun
 
 NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate` shows where it would"
 ON_HOST = "all that a step updated is on the CPU and nothing was copied: the script used no device"

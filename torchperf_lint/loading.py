@@ -12,9 +12,10 @@ from math import ceil, floor
 
 from torchperf_lint.amounts import line, ms, percent, size
 from torchperf_lint.bounds import DATA, DEFAULT, Loop, Thresholds, loop_of
-from torchperf_lint.evidence import Evidence, LoaderRun
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import Machine, machine_of
 from torchperf_lint.making import Making, making_of
+from torchperf_lint.recorded import LoaderRun
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.bounds import DEFAULT, Thresholds
-from torchperf_lint.evidence import LoaderRun
+from torchperf_lint.recorded import LoaderRun
 
 
 class Part(NamedTuple):

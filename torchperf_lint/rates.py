@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Finding
+from torchperf_lint.recorded import Event
 
 STEP, EVALUATION = "step", "evaluation batch"
 _KINDS = ("sync", "copy", "collective", "empty-cache", "data-parallel")

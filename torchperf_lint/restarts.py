@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchperf_lint.bounds import DEFAULT
-from torchperf_lint.evidence import LoaderRun
+from torchperf_lint.recorded import LoaderRun
 
 
 def restarts(loader: LoaderRun) -> bool:

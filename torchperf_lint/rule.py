@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from torchperf_lint.errors import RuleContractError
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import (
     Confidence,
     Diagnosis,
@@ -26,6 +26,7 @@ from torchperf_lint.model import (
     Verdict,
 )
 from torchperf_lint.patterns import pattern
+from torchperf_lint.recorded import Event
 
 if TYPE_CHECKING:
     import ast

@@ -10,7 +10,8 @@ from torchperf_lint.model import Diagnosis, Report
 if TYPE_CHECKING:
     from torchperf_lint.bounds import Phase
     from torchperf_lint.events import RawRun
-    from torchperf_lint.evidence import Event, Evidence
+    from torchperf_lint.evidence import Evidence
+    from torchperf_lint.recorded import Event
 
 
 @dataclass(frozen=True)

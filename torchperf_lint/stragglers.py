@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchperf_lint.bounds import DEFAULT
-from torchperf_lint.evidence import Evidence, Rank, Spread
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Rank, Spread
 
 PHASES = ("data", "forward", "after the step")
 FEWEST_STEPS = 20

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchperf_lint import catalog
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchperf_lint.amounts import percent
-from torchperf_lint.evidence import Evidence, Segment
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Segment
 
 _START = "loader start"
 """The timeline's word for setting up a pass over a loader."""

@@ -7,7 +7,8 @@ import pytest
 from builders import TRAIN, run, write_run
 
 from torchperf_lint.events import SUFFIX, read
-from torchperf_lint.evidence import Evidence, Rank, Spread
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Rank, Spread
 from torchperf_lint.rules.tpl763_rank_imbalance import RankImbalance
 from torchperf_lint.runtime.reading import evidence_of
 

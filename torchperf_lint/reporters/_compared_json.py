@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchperf_lint.comparing import Compared, Comparison
-from torchperf_lint.evidence import Spread
 from torchperf_lint.model import Diagnosis, Finding
+from torchperf_lint.recorded import Spread
 from torchperf_lint.run_report import RunReport
 
 

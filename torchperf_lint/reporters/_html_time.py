@@ -9,8 +9,9 @@ from typing import Any
 
 from torchperf_lint.amounts import ms, percent, size
 from torchperf_lint.bounds import Loop, loop_of
-from torchperf_lint.evidence import Evidence, Moment
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import Machine, finite, machine_of
+from torchperf_lint.recorded import Moment
 from torchperf_lint.reporters._html_charts import (
     MOST_MARKS,
     Chart,

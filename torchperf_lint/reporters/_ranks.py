@@ -7,7 +7,8 @@ from typing import NamedTuple
 from rich.text import Text
 
 from torchperf_lint.amounts import NOT_MEASURED, number, percent
-from torchperf_lint.evidence import Evidence, Rank
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Rank
 from torchperf_lint.reporters._html_tags import Markup, el, lines, table
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._words import counted, signal_name

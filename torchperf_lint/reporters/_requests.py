@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchperf_lint.amounts import line, ms, often, percent
-from torchperf_lint.evidence import Evidence, Requests, Spread
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Requests, Spread
 
 
 def requests_said(run: Evidence) -> str | None:

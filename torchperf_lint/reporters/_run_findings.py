@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often, percent
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
 from torchperf_lint.rates import EVALUATION, STEP, rate_of, times_of
+from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable

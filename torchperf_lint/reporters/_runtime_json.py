@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from torchperf_lint.evidence import Event, Evidence, Rank, Spread
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rates import per_eval_batch, per_step
+from torchperf_lint.recorded import Event, Rank, Spread
 from torchperf_lint.reporters._compiling import compiling_figures
 from torchperf_lint.reporters._requests import requests_figures
 from torchperf_lint.run_report import RunReport

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.rates import EVALUATION, rate_of
+from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._run import facts
 from torchperf_lint.reporters._run_findings import said_of, site_of
 

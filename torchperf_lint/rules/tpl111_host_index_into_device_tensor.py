@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.confirming import by_events, copies
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.number_stores import NumberStore, number_stores
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Finding, Location, Related, Severity, Verdict
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 
 

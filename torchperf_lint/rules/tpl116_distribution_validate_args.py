@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.edits import fix_of
@@ -18,6 +18,7 @@ from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.validating import SWITCH, checked, overwritten
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Related, Safety, Severity, Verdict
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 from torchperf_lint.waits import COPY
 

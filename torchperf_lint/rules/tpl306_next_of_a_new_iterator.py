@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import silent, until_first_batches
-from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence, LoaderRun
+from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.facts.passes import Pass, pass_for_one_batch, varies
 from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.recorded import LoaderRun
 from torchperf_lint.rule import SourceRule
 
 _BATCHES_A_PASS = 1.5

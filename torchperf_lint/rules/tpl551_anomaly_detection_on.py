@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchperf_lint.confirming import happened
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import asked_for, is_context, reached, switched_back
 from torchperf_lint.model import Confidence, Finding, Fix, Outcome, Safety, Verdict
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 from torchperf_lint.waits import IN_SEARCH
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import Bound
-from torchperf_lint.evidence import Evidence, Rank
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Rank
 from torchperf_lint.rule import RunRule
 from torchperf_lint.stragglers import Late, alone, named, straggler, together, turns
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.bounds import DEFAULT, WAITING, Bound, Loop, loop_of
 from torchperf_lint.device_use import device_use
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import RunRule
 from torchperf_lint.window import Kernels, kernels_of
 

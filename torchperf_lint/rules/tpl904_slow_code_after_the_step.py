@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.bounds import AFTER, BETWEEN, DEFAULT, OTHER, Bound, Loop, loop_of
 from torchperf_lint.device_use import device_use
-from torchperf_lint.evidence import Event, Evidence, Segment
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event, Segment
 from torchperf_lint.rule import RunRule
 
 _GRADIENTS = "gradients"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import line, ms, often, percent
 from torchperf_lint.bounds import DATA, DEFAULT, Bound, loop_of
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import RunRule
 from torchperf_lint.window import Kernels, kernels_of
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import COMPILING, DEFAULT, Bound, Loop, loop_of
 from torchperf_lint.compiling import LIMIT, Recompiled, compilations, guarded, recompiled
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import RunRule
 
 _MOST = 2

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import line, ms, often, percent
 from torchperf_lint.bounds import DEFAULT, ROLLOUT, Bound, Loop, loop_of
-from torchperf_lint.evidence import Evidence, Segment
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
+from torchperf_lint.recorded import Segment
 from torchperf_lint.rule import RunRule
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import line
 from torchperf_lint.bounds import Bound
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import RunRule
 from torchperf_lint.warned import Warned, about
 

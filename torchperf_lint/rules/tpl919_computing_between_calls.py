@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.bounds import DEFAULT, Bound
-from torchperf_lint.evidence import Evidence, Requests
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
+from torchperf_lint.recorded import Requests
 from torchperf_lint.rule import RunRule
 
 _MOST = 3

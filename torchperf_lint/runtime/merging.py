@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from torchperf_lint.evidence import Event, Evidence, Spread
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event, Spread
 from torchperf_lint.stragglers import straggler
 from torchperf_lint.window import KERNELS
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.events import RawRun, Record
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event, LoaderRun, Moment, Rank, Requests, Segment, Spread
 from torchperf_lint.runtime.histograms import quantile, times, without
 from torchperf_lint.runtime.merging import merged
 from torchperf_lint.runtime.same_run import missing

@@ -14,7 +14,8 @@ from types import TracebackType
 from torchperf_lint import events as record
 from torchperf_lint.errors import UsageError
 from torchperf_lint.events import SUFFIX, RawRun
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.runtime import in_process
 from torchperf_lint.runtime.reading import evidence_of
 from torchperf_lint.runtime.session import WARMUP, Session

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.recorded import Event
 from torchperf_lint.rules.tpl406_allocator_thrash_variable_shapes import AllocatorThrashVariableShapes
 from torchperf_lint.runtime.probes._allocations import Allocations
 
