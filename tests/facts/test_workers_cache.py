@@ -15,7 +15,7 @@ import torchperf_lint
 from torchperf_lint import cache, workers
 from torchperf_lint.cache import FEW_FILES, Cache
 from torchperf_lint.facts import reach
-from torchperf_lint.facts.hotness import Hotness
+from torchperf_lint.facts.hot_functions import HotFunctions
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
 from torchperf_lint.lint import Target, lint
@@ -316,13 +316,13 @@ def calls_file(tmp_path):
 def worked_out(monkeypatch):
     """How often hot functions are worked out from all outlines."""
     seen = []
-    by_role = Hotness._by_role
+    by_role = HotFunctions._by_role
 
     def counted(self):
         seen.append(1)
         return by_role(self)
 
-    monkeypatch.setattr(Hotness, "_by_role", counted)
+    monkeypatch.setattr(HotFunctions, "_by_role", counted)
     return seen
 
 

@@ -24,7 +24,9 @@ from torchperf_lint.facts.source import Site
 def each_update(site: Site) -> str | None:
     """Why a call that is not hot runs once an update, in words; None where it does not."""
     project, key = site.file.project, FunctionKey(site.file.path, site.function)
-    if site.hot is not None or site.function == 0 or not project.hotness.unguarded(site.file.path, site.record.region):
+    if site.hot is not None or site.function == 0:
+        return None
+    if not project.hotness.around.unguarded(site.file.path, site.record.region):
         return None
     for learner in (key, *(FunctionKey(s.path, s.call.function) for s in project.hotness.callers.get(key, ()))):
         line = _learns_at(project, learner) if learner.index else None

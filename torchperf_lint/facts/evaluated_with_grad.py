@@ -157,7 +157,7 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     hotness, function = file.project.hotness, file.outline.functions[site.function]
     few = region.turns is not None and region.turns <= FEW_TURNS
     known = site.hot is not None and IN_EVALUATION_MODE not in site.hot.because
-    if few or known or not hotness.turns(file.path, site.record.region):
+    if few or known or not hotness.around.turns(file.path, site.record.region):
         return None
     text = "\n".join(file.lines[region.head - 1 : region.end[0]])
     if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _PICTURES.search(text):
@@ -165,7 +165,7 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     if _SHOWS.search(function.name) and not (_DRAWS.search(function.name) and _GATHERS.search(text)):
         return None
     callers = hotness.callers.get(FunctionKey(file.path, site.function), ())
-    if callers and not any(hotness.unguarded(caller.path, caller.call.region) for caller in callers):
+    if callers and not any(hotness.around.unguarded(caller.path, caller.call.region) for caller in callers):
         return None  # every thousandth step
     because = f"it runs each turn of the loop `{region.detail}` (line {region.head}), in evaluation mode"
     when = f"{EVERY_INPUT} (`{region.detail}`, line {region.head})"

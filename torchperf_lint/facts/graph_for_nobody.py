@@ -112,7 +112,7 @@ def _acting(file: SourceFile, site: Site) -> Hot | None:
 def _often(file: SourceFile, site: Site) -> Hot | None:
     """Why a call runs often in a script that evaluates: in a loop over inputs, in `main` or outside of functions."""
     name = file.outline.functions[site.function].name
-    if name not in ("main", "<module>") or not file.project.hotness.turns(file.path, site.record.region):
+    if name not in ("main", "<module>") or not file.project.hotness.around.turns(file.path, site.record.region):
         return None
     if any(c.function == site.function and last_part(c.callee) == "synchronize" for c in file.outline.calls):
         return None  # who waits for the device there measures it

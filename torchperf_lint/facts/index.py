@@ -47,6 +47,10 @@ class CallSite(NamedTuple):
     call: Call
 
 
+Callers = Mapping[FunctionKey, tuple[CallSite, ...]]
+"""Function -> where the project calls it, in sorted order."""
+
+
 class Index:
     """All that the files of one project say about each other. Immutable once made."""
 

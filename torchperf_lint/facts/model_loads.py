@@ -161,7 +161,7 @@ def _loop_around(file: SourceFile, site: Site) -> ast.For | ast.While | None:
 
 def _in_loop(file: SourceFile, site: Site, loop: ast.For | ast.While) -> Hot | None:
     around = file.enclosing(site.function)
-    turns = file.project.hotness.turns(file.path, site.record.region)
+    turns = file.project.hotness.around.turns(file.path, site.record.region)
     inside = around.around(site.call)
     held = any(isinstance(a, ast.If | ast.Try) for a in iter(lambda: next(inside), loop))
     head = file.source(loop.iter) + file.source(loop.target) if isinstance(loop, ast.For) else ""

@@ -243,7 +243,7 @@ class SourceFile:
         for record in self._named(names):
             if SETS_UP_OR_TELLS.search(functions[record.function].name):
                 continue
-            if hotness.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:
+            if hotness.around.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:
                 yield from self._site(record, None)
 
     def calls_of(self, *dotted: str) -> Iterator[Site]:

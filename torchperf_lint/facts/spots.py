@@ -63,7 +63,7 @@ def looped_nodes(file: SourceFile, kinds: tuple[type[ast.AST], ...], functions: 
             assert isinstance(node, ast.expr | ast.stmt)
             start = file.start(node)
             region = hotness.innermost(file.path, start)
-            if regions[region].function == function and hotness.turns(file.path, region):
+            if regions[region].function == function and hotness.around.turns(file.path, region):
                 yield Spot(file, node, function, NOT_KNOWN, start)
 
 

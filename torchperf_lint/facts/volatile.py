@@ -86,7 +86,9 @@ def _name_of(parent: ast.AST | None, statement: ast.stmt | None, made: ast.Call)
 def _often(file: SourceFile, site: Site) -> Hot | None:
     """Why a call is hot: as any code is, or in a loop, which evaluates then."""
     name = file.outline.functions[site.function].name
-    if site.hot is not None or COLD_NAME.search(name) or not file.project.hotness.turns(file.path, site.record.region):
+    if site.hot is not None or COLD_NAME.search(name):
+        return site.hot
+    if not file.project.hotness.around.turns(file.path, site.record.region):
         return site.hot
     if any(c.function == site.function and last_part(c.callee) == "synchronize" for c in file.outline.calls):
         return None  # who waits for the device there measures it

@@ -99,7 +99,7 @@ class DataParallel(SourceRule):
                 continue
             if file.denotes(site.call.func, site) == _FUNCTION and _runs_seldom(project, file, site):
                 continue
-            if project.hotness.runs_without_cuda(file.path, site.record.region):
+            if project.hotness.around.runs_without_cuda(file.path, site.record.region):
                 continue  # without a device it only calls the module
             if site.function == 0 and project.hotness.demonstrations.holds(file.path, site.start[0]):
                 continue
@@ -155,7 +155,7 @@ def _is_seldom(project: Project, key: FunctionKey, calls: int) -> bool:
         return True
     callers = project.hotness.callers.get(key, ())
     return calls > 0 and bool(callers) and all(
-        not project.hotness.unguarded(caller.path, caller.call.region)
+        not project.hotness.around.unguarded(caller.path, caller.call.region)
         or _is_seldom(project, FunctionKey(caller.path, caller.call.function), calls - 1)
         for caller in callers
     )
