@@ -95,7 +95,7 @@ ITEMS = ("TPL307", "TPL308", "TPL319")
 """Judged by the data set of a loader: tests/test_confirming_items.py."""
 CASES = {
     **dict.fromkeys(("TPL101", "TPL102", "TPL104", "TPL107", "TPL108", "TPL112", "TPL115", "TPL119", "TPL120"), SYNCS),
-    **dict.fromkeys(("TPL109", "TPL110", "TPL113", "TPL114", "TPL116", "TPL117"), SYNCS),
+    **dict.fromkeys(("TPL109", "TPL110", "TPL113", "TPL114", "TPL116", "TPL117", "TPL118"), SYNCS),
     "TPL103": SYNCS | {"refuted": run(copy())},
     "TPL105": SYNCS,
     "TPL106": SYNCS,
