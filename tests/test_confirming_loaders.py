@@ -48,7 +48,7 @@ BY_INDEX = "`dataset[i]` makes each sample in the loop's own process, while the 
 @pytest.mark.parametrize(
     ("code", "message", "reason"),
     [
-        ("TPL301", BY_INDEX, "samples that it makes itself is not measured"),
+        ("TPL301", BY_INDEX, "samples it makes itself is not measured"),
         ("TPL120", "`bar.set_description(...)` redraws the progress bar every training step", "redraw of the bar"),
     ],
 )
@@ -61,7 +61,8 @@ def test_what_claims_no_event_is_not_refuted_by_the_lack_of_one(code, message, r
 
 def test_a_bar_that_reads_the_device_is_still_refuted_and_confirmed_by_waits():
     assert verdict_of("TPL120", run(), message="`bar.set_postfix(...)` reads `loss` from the device")[0] == "refuted"
-    assert verdict_of("TPL120", run(event()), message="`bar.set_postfix(...)` redraws the progress bar")[0] == "confirmed"
+    redrawn = "`bar.set_postfix(...)` redraws the progress bar"
+    assert verdict_of("TPL120", run(event()), message=redrawn)[0] == "confirmed"
 
 
 def test_a_simulated_run_confirms_a_setting_and_says_that_its_cost_is_open():

@@ -116,7 +116,7 @@ class LoaderWithoutWorkers(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By what the loader made at the line was, and how long the loop waited for it; needs no device."""
         if _BY_INDEX in finding.message:
-            return unmeasured(run, finding.location, "what a loop pays for samples that it makes itself is not measured")
+            return unmeasured(run, finding.location, "what a loop pays for samples it makes itself is not measured")
         made = run.loader_at(finding.location)
         if not made:
             return silent(run, finding.location, "loader")

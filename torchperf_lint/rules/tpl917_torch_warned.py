@@ -37,8 +37,8 @@ class TorchWarned(RunRule):
     ```
 
     ## When it is fine
-    Where the line runs once, at the start. Of a simulated device's run nothing is said of more workers than cores: those
-    of the machine that simulates tell nothing of the one with the GPU.
+    Where the line runs once, at the start. Of a simulated run nothing is said of more workers than cores: those of the
+    machine that simulates tell nothing of the one with the GPU.
 
     ## Fix safety
     Nothing is changed for you.
