@@ -17,6 +17,7 @@ from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.waits import OF_INDEX
 
 _MOST_CONFIRMED = 12
 _MOST_LINES = 12
@@ -266,6 +267,8 @@ def said_of(events: Sequence[Event]) -> str:
 
 
 def _what(event: Event) -> str:
+    if event.attributes.get(OF_INDEX):
+        return "copy to the device (of an index of the host, for its gradient)"
     if event.kind == "copy":
         return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
     return f"synchronisation ({event.what})"

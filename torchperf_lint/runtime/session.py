@@ -168,7 +168,8 @@ class Session:
         from torchperf_lint.runtime.sink import RecordingSink
 
         try:
-            sink = RecordingSink(self.recorder, lambda callback: self.guarded("simulated", callback))
+            guarded = functools.partial(self.guarded, "simulated")
+            sink = RecordingSink(self.recorder, guarded, simulated.is_gradient_of_index)
             # A device that the process itself has asked for has a sink already.
             (simulated.listen if simulated.is_installed() else simulated.install)(sink)
         except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so

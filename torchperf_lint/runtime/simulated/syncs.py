@@ -14,7 +14,7 @@ import torch
 
 from torchperf_lint.runtime import anomaly
 from torchperf_lint.runtime.simulated import indexing
-from torchperf_lint.runtime.simulated.card_formulas import without_a_wait
+from torchperf_lint.runtime.simulated.gradients import without_a_wait
 from torchperf_lint.runtime.simulated.memory import on_device
 from torchperf_lint.runtime.simulated.reports import REPORTS
 from torchperf_lint.waits import IN_SEARCH
