@@ -1,4 +1,4 @@
-"""Copies of an index of the host that a backward pass makes again: known as such, and told with the line that indexes."""
+"""Copies of an index of the host that a backward pass makes again: known as such, told with the line that indexes."""
 
 from dataclasses import replace
 
