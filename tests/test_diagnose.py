@@ -657,6 +657,20 @@ def test_breaks_are_told_by_line_with_what_is_left_uncompiled():
     assert said.share is None
 
 
+def test_what_the_cores_of_a_machine_without_a_gpu_say_is_left_out_of_a_simulated_run():
+    cores = warning(
+        "This DataLoader will create 4 worker processes in total. Our suggested max number of worker in current system "
+        "is 2, which is smaller than what this DataLoader is going to create."
+    )
+    unused = warning(
+        "find_unused_parameters=True was specified in DDP constructor, but did not find any unused parameters"
+    )
+    assert only(run(events=(cores,)), "TPL917").actionable
+    simulated = {"simulated": True, "device": "simulated"}
+    assert {d.code for d in diagnose(run(events=(cores,), **simulated)).diagnoses} == {"TPL900"}
+    assert "unused parameters" in only(run(events=(cores, unused), **simulated), "TPL917").title
+
+
 def test_a_kind_of_warning_is_one_diagnosis_with_all_its_lines():
     text = "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list."
     said = only(run(events=tuple(warning(text, line, 2) for line in (7, 9, 11, 13))), "TPL917")

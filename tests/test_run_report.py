@@ -146,7 +146,26 @@ def test_the_page_is_ascii_and_colours_change_no_word(name, color):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_normal_page_is_about_a_screen(name):
-    assert len(page(PAGES[name]()).splitlines()) <= 70
+    assert len(page(PAGES[name]()).splitlines()) <= (80 if name == "many" else 70)
+
+
+@pytest.mark.parametrize(("confirmed", "others", "unnamed"), [(13, 4, 11), (5, 8, 3)])
+def test_what_is_confirmed_and_what_happens_every_step_is_listed(confirmed, others, unnamed):
+    """Never `and 1 more`, which is as long as what it leaves out."""
+    waits = [sync(line) for line in range(100, 100 + confirmed)] + [sync(line) for line in range(200, 200 + unnamed)]
+    findings = [finding(line) for line in range(100, 100 + confirmed)]
+    findings += [finding(n, outcome=Outcome.UNOBSERVABLE, reason=f"reason {n}") for n in range(300, 300 + others)]
+    made = report(run(events=waits, simulated=True), findings, unfound=waits[confirmed:])
+    text = page(made)
+    assert all(f"train.py:{event.line}" in text for event in waits)
+    assert all(f"reason {n}" in text for n in range(300, 300 + others))
+    assert "more" not in text
+
+
+def test_where_it_is_cut_it_says_how_to_see_the_rest():
+    text = " ".join(page(many()).split())
+    assert "and 35 more: 28 confirmed, 7 unobservable (`--html FILE` and `--output-format json` list all)" in text
+    assert "and 10 more lines (`--html FILE` and `--output-format json` list all)" in text
 
 
 def figures(text):

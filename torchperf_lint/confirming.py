@@ -183,7 +183,8 @@ def by_waits(run: Evidence, read: Iterable[LoaderRun], said: str) -> Verdict:
     read = tuple(read)
     waited, batches = sum(loader.steady_wait_ms for loader in read), sum(loader.steady_batches for loader in read)
     if run.simulated:
-        return Verdict(Outcome.CONFIRMED, f"{said}; a simulated run does not tell what they cost")
+        given = _counted(sum(loader.batches for loader in read), "batch")
+        return Verdict(Outcome.CONFIRMED, f"{said}, seen in {given}; what that costs, a simulated run does not tell")
     if not batches:
         return Verdict(Outcome.CONFIRMED, f"{said}; too few batches to say what they cost")
     reason = f"{said}; the loop waited {waited / batches:.3g} ms for each of {batches} batches"

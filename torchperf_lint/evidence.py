@@ -123,6 +123,12 @@ class Evidence:
         copied = any(event.kind in ("copy", "sync") for event in self.events)
         return self.device is not None and bool(stepped) and on_cpu and not copied
 
+    @property
+    def raised(self) -> str | None:
+        """What ended the script, as `KeyError: 'data', at train.py:12`; None where nothing did, or nobody saw."""
+        error, place = self.state.get("raised"), self.state.get("raised_at")
+        return None if error is None else f"{error}{f', at {place[0]}:{place[1]}' if place else ''}"
+
     def turns(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many training turns, and evaluation turns, the most frequent of the events happened."""
         chosen = tuple(events)

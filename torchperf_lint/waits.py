@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 COPY = "copy"
 """What waits for a copy to end; a real device does not tell."""
+OF_INDEX = "index_gradient"
+"""Attribute of a copy, and of its wait, that takes the index of `x[rows]` to the device again, for its gradient."""
 IN_SEARCH = "anomaly-mode"
 """What waits within backward passes that search their gradients for NaN (autograd's anomaly detection)."""
 

@@ -18,6 +18,8 @@ class Warned(NamedTuple):
     """The rule that has more about it."""
     to_know: bool = False
     """Whether there is nothing to change but an expectation."""
+    of_machine: bool = False
+    """Whether it compares with the cores of this machine, which are not those of one with a GPU."""
 
 
 KINDS = (
@@ -34,6 +36,7 @@ KINDS = (
         "a loader starts more workers than the process may use cores",
         "lower `num_workers` to the number that the warning suggests, and share it among the processes of a node",
         "TPL906",
+        of_machine=True,
     ),
     Warned(
         ("'pin_memory' argument is set as true but",),

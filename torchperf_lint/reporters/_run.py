@@ -117,7 +117,8 @@ def end_of(run: Evidence) -> list[str]:
     code = run.returncode
     if code is None:
         return ["how it ended was not recorded"]
-    return [_ended_by(code) + _elsewhere(run, code)] if code else []
+    why = f": {run.raised}" if code == 1 and run.raised else ""
+    return [_ended_by(code) + _elsewhere(run, code) + why] if code else []
 
 
 def _ended_by(code: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from rich.text import Text
 
@@ -16,37 +17,47 @@ from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.waits import OF_INDEX
 
+_MOST_CONFIRMED = 12
 _MOST_LINES = 12
+"""Of the table and the groups below it, where the table leaves room."""
+_FEWEST_GROUPS = 3
 _MOST_PLACES = 6
-_MOST_UNFOUND = 5
+_MOST_UNFOUND = 10
+_ALL = "`--html FILE` and `--output-format json` list all"
 _NARROW = 72
 """Below so many columns a row of the table becomes a sentence."""
 _OUTCOME = 14
 """Columns of `unobservable` with the space after it."""
 _COLUMNS = (("N", 8), ("blocked", 8), ("bubble", 8), ("share", 6))
 _VERDICT = 22
+Entry = TypeVar("Entry")
 _INSTALLED = ("site-packages/", "dist-packages/")
 
 
 def verdicts(sheet: Page, report: RunReport) -> None:
-    """The confirmed findings with their price, the others by what was seen; at most twelve lines of both."""
+    """The confirmed findings with their price, at most twelve; the others by what was seen, in the lines left."""
     findings = report.report.findings
     if not findings:
         return
     sure = confirmed(findings, report.run)
     groups = _groups(findings)
-    room = _MOST_LINES - min(len(groups), _MOST_LINES // 4)
-    shown = sure[:room]
-    shown_groups = groups[: max(_MOST_LINES - len(shown), 0)]
+    shown = _cut(sure, _MOST_CONFIRMED)
+    shown_groups = _cut(groups, max(_MOST_LINES - len(shown), _FEWEST_GROUPS))
     sheet.heading(summary_of(findings))
     if shown:
         _table(sheet, shown, report.run)
     for (outcome, reason), members in shown_groups:
         sheet.paragraph(outcome, f"{_places(members)}: {reason}", room=_OUTCOME)
-    left = [*sure[room:], *(f for _, members in groups[len(shown_groups) :] for f in members)]
+    left = [*sure[len(shown) :], *(f for _, members in groups[len(shown_groups) :] for f in members)]
     if left:
-        sheet.paragraph("", f"and {len(left)} more: {_outcomes(left)}")
+        sheet.paragraph("", f"and {len(left)} more: {_outcomes(left)} ({_ALL})")
+
+
+def _cut(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
+    """The first of them; a line that says that there is one more would be no shorter than that one."""
+    return entries if len(entries) == most + 1 else entries[:most]
 
 
 def summary_of(findings: Sequence[Finding]) -> str:
@@ -172,15 +183,16 @@ def upper_bound(measured: Sequence[Verdict]) -> str:
 
 
 def unfound(sheet: Page, report: RunReport) -> None:
-    """The lines that wait or copy in every step where no finding stands; the costliest five."""
+    """The lines that wait or copy in every step where no finding stands; the costliest ten."""
     hot = unnamed(report)
     if not hot:
         return
     sheet.heading(unnamed_heading(report))
-    for events in hot[:_MOST_UNFOUND]:
+    shown = _cut(hot, _MOST_UNFOUND)
+    for events in shown:
         sheet.paragraph("", f"{unnamed_at(events[0], report)}: {said_at(events, report.run)}")
-    if len(hot) > _MOST_UNFOUND:
-        sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
+    if len(hot) > len(shown):
+        sheet.paragraph("", f"and {counted(len(hot) - len(shown), 'more line')} ({_ALL})")
 
 
 def unnamed_heading(report: RunReport) -> str:
@@ -255,6 +267,8 @@ def said_of(events: Sequence[Event]) -> str:
 
 
 def _what(event: Event) -> str:
+    if event.attributes.get(OF_INDEX):
+        return "copy to the device (of an index of the host, for its gradient)"
     if event.kind == "copy":
         return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
     return f"synchronisation ({event.what})"

@@ -45,6 +45,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "unwatched": dict(sorted(run.unwatched.items())),
         "changed_sources": list(report.changed),
         "returncode": run.returncode,
+        "raised": run.raised,
         "wall_s": run.wall_s,
         "torn": run.torn,
     }

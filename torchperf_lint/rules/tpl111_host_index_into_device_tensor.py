@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from torchperf_lint.amounts import often
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
@@ -12,9 +14,11 @@ from torchperf_lint.facts.number_stores import NumberStore, number_stores
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Finding, Location, Related, Severity, Verdict
+from torchperf_lint.model import Finding, Location, Outcome, Related, Severity, Verdict
+from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
+from torchperf_lint.waits import OF_INDEX
 
 
 class HostIndexIntoDeviceTensor(SourceRule):
@@ -101,7 +105,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     drawn by another generator.
 
     ## Confirmed by
-    A copy to the device, or a synchronisation, at the index in at least half of the recorded steps.
+    A copy to the device, or a synchronisation, at the index in at least half of the recorded steps. On a simulated
+    device also what the backward pass copies again for the index's gradient, told with the finding.
 
     ## References
     - PyTorch's indexing (`torch/csrc/autograd/python_variable_indexing.cpp`): lists become tensors in host memory.
@@ -149,7 +154,17 @@ class HostIndexIntoDeviceTensor(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By waits and copies to the device at the line, and at the others that index, or store, the same."""
         seen = {id(event): event for place in finding.places for event in _uploads(run, place)}
-        return by_events(finding, run, seen.values(), "upload", probes=self.probes)
+        verdict = by_events(finding, run, seen.values(), "upload", probes=self.probes)
+        again = [event for event in self.explained_elsewhere(run) if event.kind == "copy"]
+        if verdict.outcome is not Outcome.CONFIRMED or not again:
+            return verdict
+        rate = rate_of(again, run)
+        times = f", {often(rate[0])} a {rate[1]} for all such lines" if rate is not None else ""
+        return replace(verdict, reason=f"{verdict.reason}; its gradient copies the index again{times}")
+
+    def explained_elsewhere(self, run: Evidence) -> tuple[Event, ...]:
+        """What backward passes copy again, wherever they are called; only the simulated device tells."""
+        return tuple(event for event in run.events if event.attributes.get(OF_INDEX))
 
 
 def _uploads(run: Evidence, place: Location) -> Sequence[Event]:

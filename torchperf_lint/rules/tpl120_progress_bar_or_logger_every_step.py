@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import by_events
+from torchperf_lint.confirming import by_events, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.literals import is_false
@@ -15,6 +15,8 @@ from torchperf_lint.facts.reads import cause
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_REDRAWS = "redraws the progress bar"
 
 
 class ProgressBarOrLoggerEveryStep(SourceRule):
@@ -135,7 +137,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
         trains = hot.kind == "step" and hot.loop is not None and not hot.optional
         yield self.found(
             site,
-            message=f"`{file.brief(site.call.func)}(...)` redraws the progress bar {hot.when}",
+            message=f"`{file.brief(site.call.func)}(...)` {_REDRAWS} {hot.when}",
             instead="pass `refresh=False`, and the bar redraws at its own interval, or call it under "
             "`if step % n == 0:`",
             hot=hot,
@@ -144,8 +146,11 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By synchronisations at the call."""
-        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+        """By synchronisations at the call; a redraw with numbers of the host claims none, and is not measured."""
+        events = run.at(finding, "sync")
+        if not events and _REDRAWS in finding.message:
+            return unmeasured(run, finding.location, "what a redraw of the bar costs is not measured")
+        return by_events(finding, run, events, "synchronisation", probes=self.probes)
 
 
 def _tensor_of(read: ast.expr) -> ast.expr:

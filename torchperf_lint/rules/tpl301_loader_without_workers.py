@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import by_waits, silent
+from torchperf_lint.confirming import by_waits, silent, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.datasets import data_of, held, item_work
 from torchperf_lint.facts.indexed_data_sets import IndexedDataSet, indexed_data_sets
@@ -16,6 +16,8 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spread_arguments import written_out
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_BY_INDEX = "makes each sample in the loop's own process"
 
 
 class LoaderWithoutWorkers(SourceRule):
@@ -113,6 +115,8 @@ class LoaderWithoutWorkers(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By what the loader made at the line was, and how long the loop waited for it; needs no device."""
+        if _BY_INDEX in finding.message:
+            return unmeasured(run, finding.location, "what a loop pays for samples it makes itself is not measured")
         made = run.loader_at(finding.location)
         if not made:
             return silent(run, finding.location, "loader")
@@ -127,7 +131,7 @@ class LoaderWithoutWorkers(SourceRule):
         hot = read.spot.hot
         return self.found(
             read.spot,
-            message=f"`{file.brief(read.spot.expression)}` makes each sample in the loop's own process, {read.work}, "
+            message=f"`{file.brief(read.spot.expression)}` {_BY_INDEX}, {read.work}, "
             f"while the device waits, {hot.when}",
             instead=f"fetch ahead: `for sample in DataLoader({read.data}, batch_size=None, num_workers=4)` gives the "
             "same samples in the same order, one by one, arrays as tensors",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
@@ -18,7 +18,10 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spread_arguments import dicts_spread, written_out
 from torchperf_lint.facts.unfollowed_loaders import work_of_training_loader
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.recorded import LoaderRun
 from torchperf_lint.rule import SourceRule
+
+_PASSED = "what it passes on"
 
 
 class LoaderWithoutPinnedMemory(SourceRule):
@@ -79,7 +82,8 @@ class LoaderWithoutPinnedMemory(SourceRule):
     Unsafe: `pin_memory=True` changes no values, but takes page-locked memory, of which a small host has little.
 
     ## Confirmed by
-    Copies from pageable memory at the line that moves the batch.
+    Copies from pageable memory at the line that moves the batch; where that line is not known, a run says only whether
+    its steps copied from pageable memory at all.
 
     ## References
     - PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory() in PyTorch".
@@ -129,7 +133,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
             "are copied",
             severity=Severity.INFO,
             confidence=Confidence.LIKELY,
-            related=[file.related(file.path, *file.start(at), "what it passes on") for at in written],
+            related=[file.related(file.path, *file.start(at), _PASSED) for at in written],
         )
 
     def _unfollowed(self, project: Project, site: Site) -> Iterator[Finding]:
@@ -177,8 +181,23 @@ class LoaderWithoutPinnedMemory(SourceRule):
             return Verdict(Outcome.REFUTED, "it ran with pinned memory")
         if run.device is None:
             return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
-        places = [related.location for related in finding.related] or [finding.location]
+        moving = [related.location for related in finding.related if related.message != _PASSED]
+        places = moving or [finding.location]
         seen = [copy for at in places for copy in copies(run, at, "h2d", lambda c: c.attributes.get("pinned") is False)]
+        if not seen and not moving:
+            return _of_batches(run, made)
         ran_most = max(places, key=lambda at: run.ran(at) or 0)
         moved = replace(finding, location=ran_most)
         return by_events(moved, run, seen, "copy from pageable memory", probes=self.probes)
+
+
+def _of_batches(run: Evidence, made: Sequence[LoaderRun]) -> Verdict:
+    """Where nobody could follow the batches to a copy: that they were not pinned is known, and whether any copy was."""
+    batches = sum(loader.batches for loader in made if not loader.settings.get("pin_memory"))
+    if not batches:
+        return Verdict(Outcome.NOT_REACHED, "no batch was read from the loader")
+    given = f"{batches} batch{'es that were' if batches > 1 else ' that was'} not pinned came from it"
+    hot = [event for event in run.events if event.kind == "copy" and event.train_turns + event.eval_turns]
+    if any(event.what == "h2d" and event.attributes.get("pinned") is False for event in hot):
+        return Verdict(Outcome.UNOBSERVABLE, f"{given}; which copies move them is not known")
+    return Verdict(Outcome.REFUTED, f"{given}, and no step copied to the device from pageable memory")

@@ -23,8 +23,8 @@ class BoundNotDecided(RunRule):
     It is not known.
 
     ## Example
-    A run shorter than its warm-up, one without a step, one under `--simulate`, or one whose time is spread over many
-    things.
+    A run shorter than its warm-up, one that raised before its first step, one without a step, one under `--simulate`,
+    or one whose time is spread over many things.
 
     ## Use instead
     A longer run, or one with a device; the report says which.
@@ -47,7 +47,10 @@ class BoundNotDecided(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """What is known all the same; asked only where no other rule speaks."""
         loop = loop_of(run)
-        if run.simulated and (run.steps or run.eval_batches or run.requests or run.events):
+        if run.raised is not None and not (run.steps or run.requests or run.in_process or (loop and not run.simulated)):
+            counts = _counts(run) if run.simulated and run.events else _seen(run)
+            yield self._said("the script raised before it trained", f"{run.raised} ({counts})", _RAISED)
+        elif run.simulated and (run.steps or run.eval_batches or run.requests or run.events):
             yield self._said("times are not measured on a simulated device", _counts(run), _REAL)
         elif loop is not None:
             yield self._said("no part of it stands out", _numbers(run, loop), _deeper(run))
@@ -66,6 +69,7 @@ class BoundNotDecided(RunRule):
 
 
 _REAL = "run it without `--simulate` on a machine with a GPU to learn what the counts cost"
+_RAISED = "mend what it raised, which its standard error tells in full, and run it again"
 _LONGER = "let it run longer, or give `--warmup` a smaller number"
 _NO_STEP = (
     "a step is a call of an optimizer's `step()`, a batch one of a DataLoader, a request a call of a module: this run "

@@ -37,7 +37,8 @@ class TorchWarned(RunRule):
     ```
 
     ## When it is fine
-    Where the line runs once, at the start.
+    Where the line runs once, at the start. Of a simulated run nothing is said of more workers than cores: those of the
+    machine that simulates tell nothing of the one with the GPU.
 
     ## Fix safety
     Nothing is changed for you.
@@ -56,7 +57,7 @@ class TorchWarned(RunRule):
         kinds: dict[Warned, list[Event]] = {}
         for event in run.events:
             kind = about(str(event.attributes.get("text") or "")) if event.kind == "warning" else None
-            if kind is not None:
+            if kind is not None and not (run.simulated and kind.of_machine):
                 kinds.setdefault(kind, []).append(event)
         for kind, events in kinds.items():
             more = f" (more: {kind.code})" if kind.code is not None else ""

@@ -20,6 +20,7 @@ from torchperf_lint import __version__, events
 from torchperf_lint.runtime.imports import after_import
 from torchperf_lint.runtime.next_step import NextStep
 from torchperf_lint.runtime.placement import identity, placed
+from torchperf_lint.runtime.raised import note_what_ended
 from torchperf_lint.runtime.recorder import Recorder
 from torchperf_lint.runtime.sites import Key, Sites
 from torchperf_lint.runtime.timeline import Timeline
@@ -167,7 +168,8 @@ class Session:
         from torchperf_lint.runtime.sink import RecordingSink
 
         try:
-            sink = RecordingSink(self.recorder, lambda callback: self.guarded("simulated", callback))
+            guarded = functools.partial(self.guarded, "simulated")
+            sink = RecordingSink(self.recorder, guarded, simulated.is_gradient_of_index)
             # A device that the process itself has asked for has a sink already.
             (simulated.listen if simulated.is_installed() else simulated.install)(sink)
         except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so
@@ -231,6 +233,8 @@ def prepare(spec: dict[str, Any]) -> Session:
     running.append(session)
     recorder = session.recorder
     atexit.register(recorder.flush)
+    # Called before the flush: those who register last are first.
+    atexit.register(session.guarded("session", note_what_ended), session)
     os.register_at_fork(after_in_child=lambda: recorder.forked(session.restarts))
     _flush_before_exit(recorder)
     if spec.get("steps"):

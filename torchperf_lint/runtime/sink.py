@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchperf_lint.runtime.recorder import Recorder
+from torchperf_lint.runtime.recorder import Attributes, Recorder
+from torchperf_lint.waits import COPY, OF_INDEX
+
+_AGAIN: Attributes = ((OF_INDEX, True),)
 
 
 class RecordingSink:
     """Counts each synchronisation and copy at the line of the script where it happens."""
 
-    def __init__(self, recorder: Recorder, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        guarded: Callable[[Callable[..., None]], Callable[..., None]],
+        is_gradient_of_index: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`guarded` is the border that keeps what fails here out of the script."""
         self._event = guarded(recorder.event)
+        self._is_gradient_of_index = is_gradient_of_index
 
     def sync(self, what: str) -> None:
         """The host would have waited for the device here."""
-        self._event("sync", what)
+        again = what == COPY and self._is_gradient_of_index()
+        self._event("sync", what, attributes=_AGAIN if again else ())
 
     def copy(self, direction: str, nbytes: int, pinned: bool, blocking: bool) -> None:
         """A copy between host ("h") and device ("d"): "h2d" or "d2h"."""
-        attributes = (("pinned", pinned), ("blocking", blocking))
+        attributes: Attributes = (("pinned", pinned), ("blocking", blocking))
+        if direction == "h2d" and self._is_gradient_of_index():
+            attributes = (*attributes, *_AGAIN)
         self._event("copy", direction, nbytes=nbytes, attributes=attributes)
 
     def unsupported(self, what: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from harness import CUDA, EVENTS, on
+from harness import CUDA, EVENTS, on, raised
 from torch import nn
 
 from torchperf_lint.runtime import simulated
@@ -115,7 +117,7 @@ def check_what_cannot_be_simulated_is_named() -> None:
         torch.cuda.CUDAGraph,
         lambda: torch.quantize_per_tensor(on(), 0.1, 0, torch.qint8),
         lambda: on((2, 2)).to_sparse().to_sparse_csc(),
-        lambda: torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=1),
+        lambda: torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=2),
     )
     for attempt in attempts:
         EVENTS.seen.clear()
@@ -125,6 +127,59 @@ def check_what_cannot_be_simulated_is_named() -> None:
             assert any(what.startswith("unsupported: ") for what, _ in EVENTS.seen)
         else:
             raise AssertionError("this was simulated after all")
+
+
+def in_a_group(act: Callable[[Any], None], backend: str | None = "nccl") -> None:
+    """Does it with torch.distributed, in a group of one."""
+    group = torch.distributed
+    group.init_process_group(backend, store=group.HashStore(), rank=0, world_size=1)
+    try:
+        act(group)
+    finally:
+        group.destroy_process_group()
+
+
+def check_collectives_of_one_rank_give_back_what_they_get() -> None:
+    def collect(group: Any) -> None:
+        x, out, parts = on(), torch.zeros(3, device=CUDA), [torch.zeros(3, device=CUDA)]
+        group.all_reduce(x, async_op=True).wait()
+        group.broadcast(x, 0)
+        group.all_gather(parts, x)
+        group.reduce_scatter(out, [x])
+        group.all_to_all_single(torch.zeros(3, device=CUDA), x, group=group.new_group([0]))
+        assert not EVENTS.seen
+        assert x.equal(on())
+        assert x.equal(out)
+        assert x.equal(parts[0])
+        assert (group.get_backend(), group.get_world_size(), group.get_rank()) == ("nccl", 1, 0)
+        EVENTS.seen.clear()
+        group.barrier(device_ids=[0])
+        assert EVENTS.named("stream-synchronize")
+        assert "device type cpu" in raised(lambda: group.all_reduce(torch.ones(3)))
+        objects: list[Any] = [None]
+        group.all_gather_object(objects, {"a": 1})
+        assert objects == [{"a": 1}]
+
+    in_a_group(collect)
+    in_a_group(lambda group: group.all_reduce(torch.ones(3)), "cpu:gloo,cuda:nccl")
+
+
+def check_distributed_data_parallel_of_one_rank() -> None:
+    def train(group: Any) -> None:
+        for how in ({}, {"find_unused_parameters": True}, {"static_graph": True}):
+            model = nn.ModuleList([nn.Linear(3, 1), nn.Linear(3, 1)][: 2 if "find_unused_parameters" in how else 1])
+            model.forward = lambda x, first=model[0]: first(x)
+            wrapped = nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[0], **how)
+            optimizer = torch.optim.SGD(wrapped.parameters(), 0.1)
+            for step in range(3):
+                EVENTS.seen.clear()
+                optimizer.zero_grad()
+                wrapped(on((2, 3))).sum().backward()
+                optimizer.step()
+                assert step < 2 or not EVENTS.seen  # the second lays buckets out anew, and waits
+            assert model[0].weight.grad.tolist() == [[2.0, 2.0, 2.0]]
+
+    in_a_group(train)
 
 
 def check_patches_look_like_what_they_replace() -> None:

@@ -54,6 +54,18 @@ def check_a_thread_of_the_script() -> None:
     assert EVENTS.named("item") == ["mine"]
 
 
+def check_what_a_hook_reads_in_a_gradient_that_reads_nothing_itself() -> None:
+    def unpack(value: torch.Tensor) -> torch.Tensor:
+        assert (value > 0).any().item()
+        return value
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda value: value, unpack):
+        loss = (on().requires_grad_() * 2).max()
+    assert not EVENTS.seen
+    loss.backward()
+    assert len(EVENTS.named("item")) == 2  # what is reduced, and the result
+
+
 def check_hooks_on_the_threads_of_autograd() -> None:
     y, read = on().requires_grad_(), []
     y.register_hook(lambda grad: read.append(grad.sum().item()))

@@ -285,5 +285,16 @@ SILENT = (
 
 UNMEASURED = {
     "assign(x, m.cpu(), torch.tensor(3.0))": "d2h=1 h2d=1 h2d-async-pinned=1",
+    # backward passes, by FunctionsManual.cpp of torch/csrc/autograd: a card has a formula of its own for the first four
+    "torch.autograd.grad(x.requires_grad_().max(), x)[0]": "",
+    "torch.autograd.grad(x.requires_grad_().min(), x)[0]": "",
+    "torch.autograd.grad(x.requires_grad_().median(), x)[0]": "",
+    "torch.autograd.grad(x.requires_grad_().nanmedian(), x)[0]": "",
+    "torch.autograd.grad(x.requires_grad_().max(0).values.sum(), x)[0]": "",
+    "torch.autograd.grad(x.requires_grad_().norm(math.inf), x)[0]": "",
+    "torch.autograd.grad(x.requires_grad_().prod(), x)[0]": "nonzero=1",
+    "torch.autograd.grad(x.requires_grad_().prod(0).sum(), x)[0]": "item=1",
+    "torch.autograd.grad(x.requires_grad_().cumprod(0).sum(), x)[0]": "item=1",
+    "torch.autograd.grad(x.masked_fill(m[:, None], s.requires_grad_()).sum(), s)[0]": "item=1 masked-select=1",
 }
 """What ATen's sources say of operations that no card has been asked yet; the next one should be."""

@@ -45,6 +45,13 @@ def is_installed() -> bool:
     return REPORTS.connected
 
 
+def is_gradient_of_index() -> bool:
+    """Whether autograd computes, on this thread, the gradient of an index: what is copied then is the index again."""
+    from torchperf_lint.runtime.simulated.gradients import of_an_index
+
+    return of_an_index()
+
+
 def listen(sink: Sink) -> None:
     """Report what the simulated device does to `sink`, too, until `leave`."""
     from torchperf_lint.runtime.simulated.reports import REPORTS

@@ -1,4 +1,4 @@
-"""What is not simulated, and said: torch.compile runs eagerly, CUDA graphs are refused, NCCL is not there."""
+"""What is not simulated, and said: torch.compile runs eagerly, CUDA graphs are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 from torchperf_lint.runtime.simulated.patching import replace
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
-_NO_NCCL = "torch.distributed over NCCL is not simulated; gloo works for tensors of the host"
 _EAGER = "torch.compile runs eagerly under simulation"
 
 
@@ -17,25 +16,11 @@ def patch_compilers() -> None:
     """Keep Dynamo out of the way of patched functions."""
     replace(torch, "compile", _compile)
     replace(torch.nn.Module, "compile", _compile_module)
-    groups: Any = torch.distributed
-    if groups.is_available():
-        started = replace(groups, "init_process_group", _starting(groups.init_process_group))
-        groups.distributed_c10d.init_process_group = started
     cuda: Any = torch.cuda
     cuda.graphs.is_current_stream_capturing = replace(cuda, "is_current_stream_capturing", lambda: False)
     for name in ("CUDAGraph", "graph", "make_graphed_callables"):
         if hasattr(cuda, name):
             setattr(cuda, name, _refused(name))
-
-
-def _starting(original: Any) -> Any:  # noqa: ANN401
-    def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        if "nccl" in str(backend):
-            REPORTS.unsupported(_NO_NCCL)
-            raise RuntimeError(_NO_NCCL)
-        original(backend, *args, **kwargs)
-
-    return init_process_group
 
 
 def _compile(model: Any = None, **options: Any) -> Any:  # noqa: ANN401

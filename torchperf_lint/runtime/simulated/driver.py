@@ -74,6 +74,9 @@ class Driver:
             "_cuda_getCurrentRawStream": lambda index: streams.CURRENT.ids.get(index, 0),
             "_cuda_setStream": streams.set_stream,
             "_cuda_isCurrentStreamCapturing": lambda: False,
+            # torch.distributed logs it with each collective that fails.
+            "_nccl_version": lambda: 2 << 32 | 27 << 16 | 3,
+            "_nccl_version_suffix": lambda: b"",
             **self._memory(),
         }
 

@@ -79,6 +79,7 @@ def _patch(devices: int) -> None:
         driver,
         factories,
         generators,
+        groups,
         kernels,
         legacy,
         modules,
@@ -96,6 +97,7 @@ def _patch(devices: int) -> None:
     factories.patch_factories()
     legacy.patch_legacy()
     compiling.patch_compilers()
+    groups.patch_groups()
     torch.Generator = generators.Generator
     _patch_versions()
 

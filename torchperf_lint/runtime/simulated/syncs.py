@@ -14,6 +14,7 @@ import torch
 
 from torchperf_lint.runtime import anomaly
 from torchperf_lint.runtime.simulated import indexing
+from torchperf_lint.runtime.simulated.gradients import without_a_wait
 from torchperf_lint.runtime.simulated.memory import on_device
 from torchperf_lint.runtime.simulated.reports import REPORTS
 from torchperf_lint.waits import IN_SEARCH
@@ -63,7 +64,13 @@ def _waits_on_some(what: str) -> Rule:
 def _item(self: torch.Tensor) -> None:
     # What autograd asks of each gradient in this mode is a boolean, and no line of Python asks for it.
     asked = self.dtype is torch.bool and anomaly.looks_for_nan(torch) and anomaly.is_of_engine(_asking())
-    REPORTS.sync(IN_SEARCH if asked else "item")
+    if not _of_the_host_alone():
+        REPORTS.sync(IN_SEARCH if asked else "item")
+
+
+def _of_the_host_alone() -> bool:
+    """Whether a backward formula that a card does not take asks, and no hook of the script's within it."""
+    return without_a_wait() and anomaly.is_of_engine(_asking())
 
 
 def _asking() -> FrameType | None:
@@ -104,7 +111,7 @@ def _fill(self: torch.Tensor, value: torch.Tensor, *_: Any) -> None:  # noqa: AN
 
 
 def _masked_fill(self: torch.Tensor, mask: torch.Tensor, value: torch.Tensor, **_: Any) -> None:  # noqa: ANN401
-    if on_device(value):
+    if on_device(value) and not _of_the_host_alone():
         REPORTS.sync("item")
 
 
