@@ -28,6 +28,7 @@ from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_on
 from torchperf_lint.facts.own_factories import torch_name
 from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.tested_numbers import tested_number
+from torchperf_lint.facts.triangles import is_triangle
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -41,6 +42,8 @@ REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
 COUNTED = "counted"
 """Numbers in a row, or an identity: there is a factory for that, too."""
+TRIANGLE = "triangle"
+"""A triangle of ones, as causal masks are: factories and `tril` make that on the device."""
 DRAWN = "drawn"
 """Random numbers: the device has a generator."""
 NUMBER = "number"
@@ -81,7 +84,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, COUNTED, DRAWN, NUMBER or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, TRIANGLE, COUNTED, DRAWN, NUMBER or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -245,9 +248,11 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
 
 
 def _made_by_numpy(values: Values, data: ast.expr, frame: Frame) -> str | None:
-    """Which kind of array numpy makes of nothing but numbers: REPEATED or DRAWN; it is no size of a tensor."""
+    """Which kind of array numpy makes of nothing but numbers: REPEATED, TRIANGLE, DRAWN; it is no size of a tensor."""
     if is_filled_array(values, data, frame):
         return REPEATED
+    if is_triangle(values, data, frame):
+        return TRIANGLE
     return DRAWN if drawn_array(values, data, frame) is not None else None
 
 
