@@ -226,7 +226,7 @@ class BlockingBatchTransfer(SourceRule):
         )
 
     def _copy_of_cut(self, file: SourceFile, cut: CutOnHost) -> Finding:
-        site, name = cut.site, cut.whole.id
+        site, name = cut.site, ast.unparse(cut.whole)
         assert site.hot is not None
         once = f"make a tensor of `{name}` on the device once" if cut.array else f"move `{name}` to the device once"
         pinned = f"; else pin it once, `{name} = {name}.pin_memory()`, and pass `non_blocking=True` here"
