@@ -27,6 +27,7 @@ from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.own_factories import torch_name
 from torchperf_lint.facts.records import END_OF_FILE
+from torchperf_lint.facts.table_entries import is_entry
 from torchperf_lint.facts.tested_numbers import tested_number
 from torchperf_lint.facts.triangles import is_triangle
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
@@ -48,6 +49,8 @@ DRAWN = "drawn"
 """Random numbers: the device has a generator."""
 NUMBER = "number"
 """One number that the host has, whether it changes or not: a factory fills it in on the device."""
+ENTRY = "entry"
+"""An entry of a table that a module keeps on the host."""
 READ_BACK = "read back"
 """A tensor of the device, repeated: read from there once for each element, then uploaded."""
 
@@ -84,7 +87,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, TRIANGLE, COUNTED, DRAWN, NUMBER or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, TRIANGLE, COUNTED, DRAWN, NUMBER, ENTRY or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -294,7 +297,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     as_is = factory.endswith("as_tensor") and _may_be_one(values, data, frame)
     makes = number is not data or (factory.endswith("tensor") and not as_is)
     if not makes or not is_host_number(values, number, frame):
-        return None
+        return Upload(made, factory, ENTRY, False, device) if is_entry(values, data, frame) else None
     return Upload(made, factory, NUMBER, number is data, device)
 
 
