@@ -69,6 +69,8 @@ def test_what_numpy_or_the_project_worked_out(turn, call):
         ("h = torch.zeros_like(x)\nloss = model(h.to(device))", "h.to(device)"),
         ("n = torch.tensor(len(y))\nloss = model(n.to(device))", "n.to(device)"),
         ("x = x.to(device)\nz = torch.relu(x)\nloss = model(z.to(device))", "z.to(device)"),
+        ("n = torch.from_numpy(model(x).cpu().numpy() - x.numpy())\nloss = model(n.to(device))", "n.to(device)"),
+        ("n = torch.LongTensor(augment(x.cpu().numpy()))\nloss = model(n.to(device))", "n.to(device)"),
         ("t = torch.from_numpy(table)\nloss = model(t.to(device))", "t.to(device)"),
         ("z = torch.relu(x)\nloss = model(z).sum() + z.to('cpu').sum()", "z.to('cpu')"),
         ("z = x if optimizer else table\nloss = model(z.to(device))", "z.to(device)"),

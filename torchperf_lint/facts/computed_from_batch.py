@@ -55,24 +55,27 @@ def computed_from_batch(site: Site) -> FromBatch | None:
 
 
 def _batch_below(values: Values, node: ast.expr, frame: Frame) -> FromBatch | None:
-    """The batch that some of an expression's data comes from."""
+    """The batch that some of an expression's data comes from, where none comes from the device."""
     stack, by_torch = [(node, frame)], True
     seen: set[int] = set()
+    batch: Value | None = None
     for _ in range(_MAX_PARTS):
         if not stack:
-            return None
+            break
         part, at = stack.pop()
         if id(part) in seen:
             continue
         seen.add(id(part))
         value = values.of(part, at)
+        brought = isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "cpu"
+        if brought or (value.kind == "tensor" and value.device == DEVICE):
+            return None  # a round trip: the copy down is what is wrong
         if is_host_batch(value):
-            return FromBatch(value, by_torch)
-        if value.kind == "tensor" and value.device == DEVICE:
-            return None
+            batch = batch or value
+            continue
         by_torch = by_torch and value.kind != "array" and not _leaves_torch(values, part, at)
         stack += _parts(values, part, at)
-    return None
+    return FromBatch(batch, by_torch) if batch is not None and not stack else None
 
 
 def _leaves_torch(values: Values, node: ast.expr, frame: Frame) -> bool:

@@ -185,7 +185,9 @@ class BlockingBatchTransfer(SourceRule):
         for site in file.hot_calls("to", "cuda"):
             asked = site.hot is not None and site.hot.kind in ("step", "eval") and is_blocking(site.call)
             computed = computed_from_batch(site) if asked and site.call not in told else None
-            if computed is not None and _joined(project, site) is None:
+            if computed is None or batch_copy(project.values, site.call, site.frame) is not None:
+                continue
+            if _joined(project, site) is None:
                 yield self._copy_of_computed(file, site, computed)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
