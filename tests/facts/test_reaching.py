@@ -51,6 +51,8 @@ def _code(random_: random.Random, depth: int = 0) -> Iterator[str]:
             if random_.random() < 0.6:
                 yield f"{indent}else:"
                 yield from _code(random_, depth + 1)
+                if random_.random() < 0.4:
+                    yield f"{indent}    raise E"
 
 
 def _shared(one: BlockPath, other: BlockPath) -> int:
@@ -73,7 +75,9 @@ def _certain_block(definition: Definition, block: BlockPath, covered: set[BlockP
     while path and path[-1][1] in _OTHER:
         covered.add(path)
         line, branch = path[-1]
-        if (*path[:-1], (line, _OTHER[branch])) not in covered:
+        other = (*path[:-1], (line, _OTHER[branch]))
+        left = line in definition.alone and block[: len(other)] != other
+        if other not in covered and not left:
             return None
         path = path[:-1]
         if block[: len(path)] == path:
@@ -137,6 +141,34 @@ def test_a_turn_that_binds_the_name_anew_carries_nothing_from_one_branch_to_the_
     lines = ["for x in loader:", "    if gpu:", "        x = x.cuda(gpu)", "    else:", "        f(x)"]
     assert _reached("\n".join(lines), 5) == [1]
     assert _reached("\n".join(["x = 0", "for y in loader:", *lines[1:]]), 6) == [1, 4]
+
+
+_RAISES = """\
+x = 0
+for y in loader:
+    if len(y) == 4:
+        x = y[1]
+    else:
+        raise E
+    f(x)"""
+
+
+def test_what_the_only_branch_that_goes_on_has_bound_is_certain() -> None:
+    """Nobody gets past an `if` through a branch that raises, or leaves the turn."""
+    assert _reached(_RAISES, 7) == [4]
+    assert _reached(_RAISES.replace("raise E", "continue"), 7) == [4]
+    assert _reached("if a:\n    raise E\nelif b:\n    x = 1\nelse:\n    x = 2\nf(x)", 7) == [4, 6]
+    assert _reached("x = 0\nif a:\n    x = 1\nelif b:\n    x = 2\nelse:\n    return\nx", 8) == [3, 5]
+
+
+def test_a_branch_that_goes_on_leaves_the_name_as_it_was() -> None:
+    """Also one that raises in the middle only, and what a handler brings back."""
+    assert _reached(_RAISES.replace("raise E", "f(y)"), 7) == [1, 4]
+    assert _reached(_RAISES.replace("raise E", "if y: raise E"), 7) == [1, 4]
+    assert _reached(_RAISES.replace("raise E", "break").replace("    f(x)", "f(x)"), 7) == [1, 4]
+    assert _reached(_RAISES.replace("raise E", "raise E(x)"), 6) == [1, 4]
+    inside = "x = 0\ntry:\n    if a:\n        x = 1\n    else:\n        raise E\nexcept E:\n    pass\nf(x)"
+    assert _reached(inside, 9) == [1, 4]
 
 
 def test_spans_that_overlap_are_all_found() -> None:

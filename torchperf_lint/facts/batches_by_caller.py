@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.batches_of_mappings import is_asked, mapping_of, passes_mapping
 from torchperf_lint.facts.hot_callers import MAX_CALLS, hot_callers
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
@@ -22,6 +23,9 @@ def batch_of_a_caller(values: Values, node: ast.expr, frame: Frame, calls: int =
     body = values.body(frame.path)
     if body is None or not isinstance(node, ast.Name) or not calls:
         return None
+    whole = mapping_of(values, node, frame)
+    if whole is not None:
+        return _of_mapping(values, whole, frame._replace(at=body.at(whole)))
     key = FunctionKey(frame.path, frame.function)
     if not any(p.name == node.id for p in values.index.function(key).parameters):
         return None
@@ -37,4 +41,23 @@ def batch_of_a_caller(values: Values, node: ast.expr, frame: Frame, calls: int =
         further = batch_of_a_caller(values, argument, caller.frame, calls - 1) if given.device != DEVICE else None
         if further is not None:
             return further
+    return None
+
+
+def is_for_others(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether a parameter stands in a branch for what is no mapping, and all its hot callers pass mappings."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(node, ast.Name) or is_asked(body, node.id, frame) is not False:
+        return False
+    callers = list(hot_callers(values, frame))
+    return bool(callers) and all(passes_mapping(values, caller) for caller in callers)
+
+
+def _of_mapping(values: Values, node: ast.Name, frame: Frame) -> Value | None:
+    """The batch that a parameter, known to be a mapping, is in such a call, where the caller shows it to be one."""
+    for caller in hot_callers(values, frame):
+        argument = caller.argument(node.id)
+        given = values.of(argument, caller.frame) if argument is not None else None
+        if given is not None and given.kind == "batch" and given.device == HOST and passes_mapping(values, caller):
+            return caller.passing(given)
     return None

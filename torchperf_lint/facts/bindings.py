@@ -37,6 +37,8 @@ class Definition(NamedTuple):
     """For the variable of a comprehension or lambda: the span in which it is bound."""
     tries: tuple[int, ...] = ()
     """The lines of the `try` statements whose bodies it stands in."""
+    alone: tuple[int, ...] = ()
+    """The lines of the `if`s around it that nobody gets past but through its branch: the other one raises or leaves."""
 
 
 class Narrowing(NamedTuple):
@@ -63,11 +65,12 @@ def told_together(around: list[Narrowing], bound: Position) -> Narrowing | None:
     return around[0]._replace(classes=f"({', '.join(excluded)})") if len(excluded) > 1 else around[0]
 
 
+_LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
 def _leaves(statement: ast.stmt) -> bool:
     """`if test: return`, after which the test is known not to hold."""
-    if not isinstance(statement, ast.If) or statement.orelse:
-        return False
-    return isinstance(statement.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _LEAVING)
 
 
 def _until_bound(name: str, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
@@ -91,14 +94,15 @@ class Collector:
         self.narrowed: list[Narrowing] = []
         self.withs: list[tuple[Position, Position, ast.expr]] = []
         """(start, end, context) of each `with` block."""
-        self.stack: list[tuple[Sequence[ast.stmt], BlockPath, tuple[int, ...]]] = []
+        self.stack: list[tuple[Sequence[ast.stmt], BlockPath, tuple[int, ...], tuple[int, ...]]] = []
         self.tries: tuple[int, ...] = ()
+        self.alone: tuple[int, ...] = ()
 
     def run(self, statements: Sequence[ast.stmt]) -> None:
         """Collect from the statements of one scope."""
-        self.stack.append((statements, (), ()))
+        self.stack.append((statements, (), (), ()))
         while self.stack:
-            block, path, self.tries = self.stack.pop()
+            block, path, self.tries, self.alone = self.stack.pop()
             if path and block:
                 self.spans.append((self.at(block[0]), self.at(block[-1], end=True), path))
             for number, statement in enumerate(block):
@@ -114,7 +118,14 @@ class Collector:
 
     def _inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
         if statements:
-            self.stack.append((statements, (*path, (line, branch)), self.tries))
+            self.stack.append((statements, (*path, (line, branch)), self.tries, self.alone))
+
+    def _branch(self, node: ast.If, statements: Sequence[ast.stmt], path: BlockPath, branch: str) -> None:
+        """A branch of an `if`; what binds a name in the only one that goes on has bound it for all that follows."""
+        other = node.orelse if branch == "body" else node.body
+        alone = (*self.alone, node.lineno) if other and isinstance(other[-1], _LEAVING) else self.alone
+        if statements:
+            self.stack.append((statements, (*path, (node.lineno, branch)), self.tries, alone))
 
     def _statement(self, node: ast.stmt, path: BlockPath) -> None:
         if isinstance(node, ast.Assign):
@@ -143,15 +154,15 @@ class Collector:
             self._narrow(node.test, node.body[0], node.body[-1], True)
             if node.orelse:
                 self._narrow(node.test, node.orelse[0], node.orelse[-1], False)
-            self._inner(node.body, path, node.lineno, "body")
-            self._inner(node.orelse, path, node.lineno, "else")
+            self._branch(node, node.body, path, "body")
+            self._branch(node, node.orelse, path, "else")
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
                 self.withs.append((self.at(node.body[0]), self.at(node.body[-1], end=True), item.context_expr))
                 if item.optional_vars is not None:
                     self._target(item.optional_vars, "with", item.context_expr, (), self.at(node.body[0]), path)
             # A `with` block always runs: it is no branch.
-            self.stack.append((node.body, path, self.tries))
+            self.stack.append((node.body, path, self.tries, self.alone))
         elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
             self._try(node, path)  # type: ignore[arg-type]
         elif isinstance(node, ast.Match):
@@ -170,11 +181,11 @@ class Collector:
 
     def _try(self, node: ast.Try, path: BlockPath) -> None:
         # Its body, too, is no branch for what follows; only a handler may find it cut short.
-        self.stack.append((node.body, path, (*self.tries, node.lineno)))
+        self.stack.append((node.body, path, (*self.tries, node.lineno), self.alone))
         for handler in node.handlers:
             self._inner(handler.body, path, node.lineno, f"{HANDLER}{handler.lineno}")
         self._inner(node.orelse, path, node.lineno, "try-else")
-        self.stack.append((node.finalbody, path, self.tries))
+        self.stack.append((node.finalbody, path, self.tries, self.alone))
 
     def _named(self, name: str, node: ast.stmt, path: BlockPath) -> None:
         self._add(name, Definition("named", None, (), self.at(node), self.at(node, end=True), path))
@@ -211,11 +222,11 @@ class Collector:
         self, node: ast.Attribute, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
     ) -> None:
         if isinstance(node.value, ast.Name):
-            definition = Definition(how, value, index, self.at(node), end, path, None, self.tries)
+            definition = Definition(how, value, index, self.at(node), end, path, None, self.tries, self.alone)
             self.attributes.setdefault(f"{node.value.id}.{node.attr}", []).append(definition)
 
     def _add(self, name: str, definition: Definition) -> None:
-        self.found.setdefault(name, []).append(definition._replace(tries=self.tries))
+        self.found.setdefault(name, []).append(definition._replace(tries=self.tries, alone=self.alone))
 
     def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
         """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""

@@ -122,7 +122,7 @@ class Body:
         if found is None:
             return None
         spans, tests = found
-        bound = max((d.at for d in self._definitions[function].get(name, ()) if d.at < at), default=(0, 0))
+        bound = max((d.at for d in self._definitions[function].get(name, ()) if d.end <= at), default=(0, 0))
         return told_together([tests[number] for number in spans.inside_out(at)], bound)
 
     def contexts(self, function: int, at: Position) -> list[ast.expr]:

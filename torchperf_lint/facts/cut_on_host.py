@@ -4,7 +4,8 @@
     for i in range(0, len(data), 64):
         x = data[i : i + 64].to(device)              # or torch.from_numpy(array[i : i + 64]).to(device)
 
-All of it crosses the bus in every epoch, and the host waits for each piece.
+All of it crosses the bus in every epoch, and the host waits for each piece. What an object keeps, `scene.images[i]`, is
+cut alike.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device, target_device
+from torchperf_lint.facts.kept_by_objects import kept_by_object
 from torchperf_lint.facts.loaders import is_blocking
 from torchperf_lint.facts.moves import span_of_loop
 from torchperf_lint.facts.put_into import written_into
@@ -38,7 +40,9 @@ _ARRAYS = frozenset(
 """What makes an array in memory; of `load`, where it is told no `mmap_mode`."""
 _MAX_STEPS = 10
 """Conversions and names between a piece and its copy."""
-_COUNTS = frozenset("builtins.range tqdm.trange tqdm.auto.trange numpy.random.permutation random.sample".split())
+_COUNTS = frozenset(
+    "builtins.range tqdm.trange tqdm.auto.trange numpy.arange numpy.random.permutation random.sample".split()
+)
 _DRAWS = {
     "numpy.random.choice": 1,
     "numpy.random.randint": 2,
@@ -55,7 +59,7 @@ class CutOnHost(NamedTuple):
     """What a hot move takes out of a tensor or array that stays on the host."""
 
     site: Site
-    whole: ast.Name
+    whole: ast.Name | ast.Attribute
     value: Value
     """Of the piece."""
     array: bool
@@ -81,8 +85,12 @@ def cut_on_host(site: Site) -> CutOnHost | None:
     cut, maker = piece
     one = _is_one_by_number(site, cut.slice, span)
     walked = one or _is_walked(site, cut.slice, span) or _picks_in_turn(site, cut.slice, span)
-    if not isinstance(cut.value, ast.Name) or not walked or not _moves(site):
+    if not isinstance(cut.value, ast.Name | ast.Attribute) or not walked or not _moves(site):
         return None
+    if isinstance(cut.value, ast.Attribute):
+        kept = kept_by_object(site, cut.value, span) if maker is None else None
+        rows = (one or isinstance(cut.slice, ast.Slice)) and not isinstance(site.receiver, ast.Call)
+        return CutOnHost(site, cut.value, kept.weaker(Confidence.LIKELY), False, rows) if kept is not None else None
     value = _of_array(site, cut.value, maker) if maker is not None else _of_tensor(site, cut.value)
     if value is None or not _stays_as_it_is(site, cut.value, span):
         return None
@@ -195,7 +203,9 @@ def _is_fixed(index: ast.expr) -> bool:
 
 def _numbers(site: Site, definition: Definition) -> bool:
     """Whether a binding gives whole numbers, of Python or numpy: the turns of a range or an order, or one drawn."""
-    made = definition.value
+    made, body = definition.value, site.file.project.body(site.file.path)
+    if isinstance(made, ast.Name) and body is not None and definition.how == "loop":
+        made = body.assigned_once(site.function, made.id, body.at(made))  # `order = np.arange(n)`, shuffled or not
     thing = site.file.project.values.thing(made.func, site.frame) if isinstance(made, ast.Call) else None
     if not isinstance(made, ast.Call) or thing is None:
         return False

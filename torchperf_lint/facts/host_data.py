@@ -27,7 +27,9 @@ from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.own_factories import torch_name
 from torchperf_lint.facts.records import END_OF_FILE
+from torchperf_lint.facts.table_entries import is_entry
 from torchperf_lint.facts.tested_numbers import tested_number
+from torchperf_lint.facts.triangles import is_triangle
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -41,10 +43,14 @@ REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
 COUNTED = "counted"
 """Numbers in a row, or an identity: there is a factory for that, too."""
+TRIANGLE = "triangle"
+"""A triangle of ones, as causal masks are: factories and `tril` make that on the device."""
 DRAWN = "drawn"
 """Random numbers: the device has a generator."""
 NUMBER = "number"
 """One number that the host has, whether it changes or not: a factory fills it in on the device."""
+ENTRY = "entry"
+"""An entry of a table that a module keeps on the host."""
 READ_BACK = "read back"
 """A tensor of the device, repeated: read from there once for each element, then uploaded."""
 
@@ -81,7 +87,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, COUNTED, DRAWN, NUMBER or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, TRIANGLE, COUNTED, DRAWN, NUMBER, ENTRY or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -245,9 +251,11 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
 
 
 def _made_by_numpy(values: Values, data: ast.expr, frame: Frame) -> str | None:
-    """Which kind of array numpy makes of nothing but numbers: REPEATED or DRAWN; it is no size of a tensor."""
+    """Which kind of array numpy makes of nothing but numbers: REPEATED, TRIANGLE, DRAWN; it is no size of a tensor."""
     if is_filled_array(values, data, frame):
         return REPEATED
+    if is_triangle(values, data, frame):
+        return TRIANGLE
     return DRAWN if drawn_array(values, data, frame) is not None else None
 
 
@@ -289,7 +297,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     as_is = factory.endswith("as_tensor") and _may_be_one(values, data, frame)
     makes = number is not data or (factory.endswith("tensor") and not as_is)
     if not makes or not is_host_number(values, number, frame):
-        return None
+        return Upload(made, factory, ENTRY, False, device) if is_entry(values, data, frame) else None
     return Upload(made, factory, NUMBER, number is data, device)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from torchperf_lint.facts.batches_by_caller import batch_of_a_caller
+from torchperf_lint.facts.batches_by_caller import batch_of_a_caller, is_for_others
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import is_cuda_type, target_device
 from torchperf_lint.facts.handed_out import handed_out
@@ -51,6 +51,8 @@ def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     if node.func.attr == "type" and not (node.args and is_cuda_type(values, node.args[0], frame)):
         return None
     if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
+        return None
+    if is_for_others(values, node.func.value, frame):
         return None
     value = values.of(node.func.value, frame)
     if value.kind == "batch" and value.device != HOST and runs_without_preparing(values, frame):

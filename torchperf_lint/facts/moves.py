@@ -13,6 +13,7 @@ from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.held_around import held_around
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.kept_by_objects import kept_by_object
 from torchperf_lint.facts.left_behind import left_behind
 from torchperf_lint.facts.loaded_at_import import is_called_once_moved, loaded_at_import
 from torchperf_lint.facts.passed import argument_for, call_at, passed_by
@@ -58,7 +59,9 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     receiver = _uncut(receiver)
     if isinstance(receiver, ast.Attribute):
-        around = held_around(site, receiver)
+        around, turns = held_around(site, receiver), span_of_loop(site)
+        if around is None and turns is not None:
+            around = kept_by_object(site, receiver, turns)
         return Repeated("tensor", around) if around is not None else None
     if not isinstance(receiver, ast.Name):
         return None

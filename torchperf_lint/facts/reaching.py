@@ -97,13 +97,14 @@ def _always_before(definition: Definition, block: BlockPath) -> bool:
 def _both_branches(definition: Definition, block: BlockPath, covered: set[tuple[int, str]]) -> BlockPath | None:
     """The block in which a definition, with one in each other branch of its `if`s, binds a name on every way.
 
-    `covered`: the branches so far in which the name is bound on every way.
+    `covered`: the branches so far in which the name is bound on every way. A branch that raises is no way.
     """
     path = () if definition.tries else definition.block
     while path and path[-1][1] in _OTHER:
         line, branch = path[-1]
         covered.add((line, branch))
-        if (line, _OTHER[branch]) not in covered:
+        other = (line, _OTHER[branch])
+        if other not in covered and (line not in definition.alone or other in block):
             return None
         path = path[:-1]
         if block[: len(path)] == path:

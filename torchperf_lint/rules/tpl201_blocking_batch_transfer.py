@@ -10,6 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.computed_from_batch import FromBatch, computed_from_batch
 from torchperf_lint.facts.converted_first import Conversion, converted_before, converted_first, in_one_call
 from torchperf_lint.facts.copied_into import batch_copied_into
 from torchperf_lint.facts.copy_fixes import without_blocking
@@ -46,6 +47,17 @@ _MAKE_THERE = (
 """Of `torch.Tensor(x).to(device)`: what is made of an array at the copy itself, nobody can have pinned."""
 
 
+_COMPUTE_THERE = (
+    "copy the batch first, pinned (`pin_memory=True` of the DataLoader) and with `non_blocking=True`, and compute this "
+    "from it on the device: what torch computes on the host is not pinned"
+)
+_COMPUTE_BEFORE = (
+    "do it where the batch is put together, in the data set or the `collate_fn`, for the loader's workers to run and "
+    "`pin_memory=True` to pin; then pass `non_blocking=True` here. Or copy the batch and compute on the device"
+)
+"""Of what numpy, or code of the project, works out after the loader."""
+
+
 _KINDS = frozenset({"step", "eval", "rollout", "forward"})
 """A module's pass may be given anything: only where a loader is known to make it."""
 
@@ -57,8 +69,9 @@ class BlockingBatchTransfer(SourceRule):
     Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
     every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
     on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor or array that
-    stays on the host, `data[i : i + 64]`, `images[number]`. Where the loader is known and not pinned, the finding says
-    so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
+    stays on the host, `data[i : i + 64]`, `images[number]`; and on what the step computes on the host from a batch,
+    with torch, with numpy or in a helper, before it copies that. Where the loader is known and not pinned, the finding
+    says so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
     `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device; `buffer.copy_(batch)`, where the
     buffer lies on the device; and batches that a generator or a `__next__` of the project copies before it hands them
     to such a loop.
@@ -168,6 +181,14 @@ class BlockingBatchTransfer(SourceRule):
             known = own is None or batch_copy(project.values, site.call, site.frame) is not None
             if own is not None and not known and not _may_be_a_container(file, site):
                 yield self._copy_handed_over(file, site, own)
+                told.append(site.call)
+        for site in file.hot_calls("to", "cuda"):
+            asked = site.hot is not None and site.hot.kind in ("step", "eval") and is_blocking(site.call)
+            computed = computed_from_batch(site) if asked and site.call not in told else None
+            if computed is None or batch_copy(project.values, site.call, site.frame) is not None:
+                continue
+            if _joined(project, site) is None:
+                yield self._copy_of_computed(file, site, computed)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
@@ -207,7 +228,7 @@ class BlockingBatchTransfer(SourceRule):
         )
 
     def _copy_of_cut(self, file: SourceFile, cut: CutOnHost) -> Finding:
-        site, name = cut.site, cut.whole.id
+        site, name = cut.site, ast.unparse(cut.whole)
         assert site.hot is not None
         once = f"make a tensor of `{name}` on the device once" if cut.array else f"move `{name}` to the device once"
         pinned = f"; else pin it once, `{name} = {name}.pin_memory()`, and pass `non_blocking=True` here"
@@ -231,6 +252,23 @@ class BlockingBatchTransfer(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             root_cause=f"{self.code} batches handed over by function {site.function}",
+        )
+
+    def _copy_of_computed(self, file: SourceFile, site: Site, computed: FromBatch) -> Finding:
+        assert site.hot is not None and site.receiver is not None
+        value, batch = file.value(site.receiver, site), computed.batch.because
+        from_it = value.because if batch in value.because else f"{value.because}, from the batch: {batch}"
+        mild = site.hot.optional or site.hot.kind == "eval"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies what was computed on the host from the batch, and waits for it "
+            f"{site.hot.when}",
+            instead=_COMPUTE_THERE if computed.by_torch else _MAKE_THERE if _made_here(file, site) else _COMPUTE_BEFORE,
+            value=value.with_reason(from_it).weaker(Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if mild else Severity.WARNING,
+            confidence=Confidence.POSSIBLE if site.hot.optional else None,
+            root_cause=f"{self.code} computed from batches {computed.by_torch} in {site.hot.loop or site.function}",
         )
 
     def _copy_of_one(self, file: SourceFile, upload: UploadInTurns) -> Finding:

@@ -17,7 +17,17 @@ from torchperf_lint.facts.drawn_arrays import drawn_array
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.generated_numbers import counted_there
-from torchperf_lint.facts.host_data import COUNTED, DRAWN, NUMBER, READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.host_data import (
+    COUNTED,
+    DRAWN,
+    ENTRY,
+    NUMBER,
+    READ_BACK,
+    REPEATED,
+    TRIANGLE,
+    Upload,
+    upload_at,
+)
 from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
@@ -39,6 +49,8 @@ _WHAT = {
     DRAWN: ("random numbers that numpy draws", "numpy's random numbers"),
     NUMBER: ("one number", "a number of the host"),
     REPEATED: ("one number, many times over,", "one number, repeated"),
+    TRIANGLE: ("a triangle of ones", "numpy's ones"),
+    ENTRY: ("an entry of a table", "a table that the module keeps on the host"),
     READ_BACK: ("what it first reads from the device, element by element,", "a tensor of the device, repeated"),
 }
 """What is uploaded, for the message, and what it is made from."""
@@ -54,9 +66,11 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     ## What it does
     Flags `torch.tensor(numbers, device=...)`, `torch.tensor(numbers).to(device)`, `x.new_tensor(numbers)` and the
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
-    are literals, were set before the first step, or follow from the shapes of tensors; and any single number
+    are literals, were set before the first step, or follow from the shapes of tensors; entries of a table that a module
+    keeps as an array of numpy's, `torch.tensor([self.levels[t]]).to(x.device)`; and any single number
     (`torch.tensor(i, device=...)`), or one number repeated, in a list or by numpy
-    (`torch.from_numpy(np.ones(n)).cuda()`), which the device can fill in by itself; and random numbers that numpy
+    (`torch.from_numpy(np.ones(n)).cuda()`), or a triangle of them (`np.triu(np.ones((n, n)))`), which the device can
+    fill in by itself; and random numbers that numpy
     draws, `torch.FloatTensor(np.random.normal(0, 1, (n, 100))).cuda()`. Also
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
     and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`; and
@@ -231,8 +245,16 @@ def _made_before(file: SourceFile, site: Site, upload: Upload) -> list[Related]:
 
 def _copied(site: Site, upload: Upload) -> str:
     """What to add to the advice where what is to be kept is changed afterwards."""
-    kept = not upload.scalar and upload.kind not in (NUMBER, COUNTED, DRAWN, REPEATED, READ_BACK, SHAPE, GIVEN)
+    kept = not upload.scalar and upload.kind in (LITERAL, CONFIGURED)
     return "; use a `.clone()` of it here, which is changed in place" if kept and changed_in_place(site) else ""
+
+
+_BY_KIND = {
+    REPEATED: "{filled}",
+    TRIANGLE: "make it on the device: `torch.ones(n, n, device={device}).tril()`, or `.triu(1)`",
+    ENTRY: "hold the table as a buffer, `self.register_buffer(...)`, and index that: its entries are on the device",
+}
+"""What to write for those of which no more needs to be known."""
 
 
 def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
@@ -245,8 +267,8 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
         return f"draw them on the device: {_drawn_there(file, site, upload)} (its generator gives other numbers)"
     if upload.scalar:
         return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
-    if upload.kind == REPEATED:
-        return filled
+    if upload.kind in _BY_KIND:
+        return _BY_KIND[upload.kind].format(filled=filled, device=upload.device)
     if upload.kind == READ_BACK:
         parts = repeated(upload.made.args[0]) if upload.made.args else None
         return f"repeat it on the device: `{ast.unparse(parts[0]) if parts else 't'}.expand(n)`"

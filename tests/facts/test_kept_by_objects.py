@@ -1,0 +1,63 @@
+"""Tensors on the host that an object keeps, which a loop moves whole or in pieces."""
+
+import pytest
+from calls_in import site_of
+
+from torchperf_lint.facts.cut_on_host import cut_on_host
+from torchperf_lint.facts.moves import repeated_move
+
+SCENE = """\
+class Scene:
+    def __init__(self, path, n):
+        self.images = torch.from_numpy(np.load(path))
+        self.n = n
+{methods}
+
+def train(scene: Scene, model: nn.Module, optimizer, device):
+    order = np.arange(scene.n)
+    np.random.shuffle(order)
+    for i in order:
+{turn}        loss = model({move}).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def at(move, methods="", turn=""):
+    inside = "".join(f"    {line}\n" for line in methods.splitlines())
+    turns = "".join(f"        {line}\n" for line in turn.splitlines())
+    return site_of(SCENE.format(move=move, methods=inside, turn=turns), move)
+
+
+@pytest.mark.parametrize("move", ["scene.images[i].to(device)", "scene.images[i, :3].cuda()"])
+def test_a_piece_in_each_turn(move):
+    found = cut_on_host(at(move))
+    assert found is not None
+    assert (found.array, found.rows) == (False, True)
+    assert "from_numpy" in found.value.because
+
+
+def test_all_of_it_in_each_turn():
+    found = repeated_move(at("scene.images.to(device)"))
+    assert found is not None
+    assert found.kind == "tensor"
+
+
+@pytest.mark.parametrize(
+    ("methods", "turn"),
+    [
+        ("def put(self, i, image):\n    self.images[i] = image", ""),
+        ("def load(self, path):\n    self.images = torch.load(path)", ""),
+        ("def to(self, device):\n    self.images = self.images.to(device)\n    return self", ""),
+        ("", "scene = Scene(i, 3)"),  # another in each turn
+        ("", "scene.images = model(scene)"),
+        ("", "scene.images[0] = 0"),
+        ("", "scene.images.mul_(0.9)"),
+    ],
+)
+@pytest.mark.parametrize("move", ["scene.images[i].to(device)", "scene.images.to(device)"])
+def test_what_may_be_another_tensor(methods, turn, move):
+    site = at(move, methods, turn)
+    assert cut_on_host(site) is None
+    assert repeated_move(site) is None
