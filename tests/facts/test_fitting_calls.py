@@ -112,3 +112,38 @@ def run(batches):
 )
 def test_all_calls_have_to_give_copies(first, second, device):
     assert value_of(HELPERS.format(first=first, second=second), "found").device == device
+
+
+FAR = """
+class Agents:
+    def __init__(self, args):
+        from policies import Policy
+        self.policy = Policy(args)
+
+    def weights(self, obs):
+        out, self.policy.hidden = self.policy.rnn(obs, self.policy.hidden)
+        return out.reshape(4, -1){copied}
+
+    def act(self, weights, mask):
+        found = weights.unsqueeze(0)
+        return found
+
+class Worker:
+    def __init__(self, env, agents):
+        self.env, self.agents = env, agents
+
+    def play(self):
+        weights = self.agents.weights(self.env.reset())
+        for i in range(4):
+            self.agents.act(weights[i], 0)
+
+class Runner:
+    def __init__(self, env, args):
+        self.agents = Agents(args)
+        self.worker = Worker(env, self.agents)
+"""
+
+
+@pytest.mark.parametrize(("copied", "device"), [(".cpu()", HOST), ("", ANYWHERE), (".cuda()", ANYWHERE)])
+def test_a_copy_may_be_farther_than_values_are_followed(copied, device):
+    assert value_of(FAR.format(copied=copied), "found").device == device
