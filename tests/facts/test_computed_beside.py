@@ -30,6 +30,10 @@ def train(model: nn.Module, loader: DataLoader, scale, mean):
         ("target = target.cuda()", "mae(output.cpu(), target)", None),
         ("pass", "mae(output.cpu(), scale)", None),
         ("pass", "output.cpu()", None),
+        ("pass", "zip(target, output.cpu().numpy())", None),
+        ("pass", "dict(zip(target, output.cpu()))", None),
+        ("pass", "seen.append((output.cpu(), target))", None),
+        ("pass", "meter.update(output.cpu(), target)", None),
     ],
 )
 def test_by_what_stands_beside_the_copy(there, line, told):

@@ -14,6 +14,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST
 
+_ONLY_GATHERS = frozenset("zip enumerate print append extend add update dict list tuple set format save dump".split())
+"""What computes nothing with what it is given: `zip(ids, labels.cpu().numpy())`."""
+
 
 def computed_beside(file: SourceFile, site: Site) -> str | None:
     """What to do with the tensors of the host that stand beside a copy, in words; None where there are none."""
@@ -32,7 +35,9 @@ def computed_beside(file: SourceFile, site: Site) -> str | None:
 def _beside(file: SourceFile, site: Site) -> Iterator[ast.Name]:
     """The names that what the copy goes into takes directly: `target` of `f(g(x.cpu()), target)`."""
     for parent in file.enclosing(site.function).ancestors(site.call):
-        if isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.stmt) or (
+            isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _ONLY_GATHERS
+        ):
             return
         operands: list[ast.expr] = []
         if isinstance(parent, ast.Call):
