@@ -62,6 +62,11 @@ def told(tmp_path, text, code):
         ("some = losses[:, [1, 0]]", "TPL111", "a buffer of the module"),
         ("some = losses[:, [-1, 0]]", "TPL111", "a buffer of the module"),
         (
+            "order = torch.rand(4, 3).argsort(-1)\n        some = losses[torch.arange(4).unsqueeze(-1), order]",
+            "TPL111",
+            "`torch.arange(..., device=losses.device)`; `order` too: the subscript copies that as well",
+        ),
+        (
             "seen = np.zeros((4, 4), np.uint8)\n        seen = torch.from_numpy(seen).float().to(device)",
             "TPL205",
             "`x.to(device, non_blocking=True).float()`",

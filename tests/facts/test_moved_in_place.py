@@ -30,6 +30,17 @@ def move_unless(batch, device, skip):
     for k, v in batch.items():
         batch[k] = v.to(device)
 
+def moved(batch, device):
+    for k in batch:
+        if type(batch[k]) is torch.Tensor:
+            batch[k] = batch[k].to(device)
+    return batch
+
+def counted(batch, device):
+    for k in batch:
+        batch[k] = batch[k].to(device)
+    return len(batch)
+
 def move_copy(batch, device):
     batch = dict(batch)
     for k, v in batch.items():
@@ -69,6 +80,11 @@ def where(code: str, expression: str) -> str:
         ("move(batch, device)\nmodel(batch['x'].sum())", DEVICE),
         ("move(batch=batch, device=device)\nmodel(batch['x'].sum())", DEVICE),
         ("done = move(batch, device)\nmodel(batch['x'].sum())", DEVICE),
+        ("batch = moved(batch, device)\nmodel(batch['x'].sum())", DEVICE),
+        ("done = moved(batch, device)\nmodel(batch['x'].sum())", DEVICE),
+        ("if use:\n    batch = moved(batch, device)\nmodel(batch['x'].sum())", HOST),
+        ("batch = moved(batch, 'cpu')\nmodel(batch['x'].sum())", HOST),
+        ("batch = read(counted(batch, device))\nmodel(batch['x'].sum())", ANYWHERE),
         ("batch['x'] = batch['x'].to(device)\nmodel(batch['x'].sum())", DEVICE),
         ("move_some(batch, device)\nmodel(batch['x'].sum())", ANYWHERE),
         ("model(batch['x'].sum())\nmove(batch, device)", HOST),

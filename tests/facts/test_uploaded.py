@@ -51,6 +51,9 @@ def uploaded(code):
         "x['y'] = x['y'].to(device)\nseen.append(x['y'].cpu())",
         "for k, v in x.items():\n    x[k] = v.to(device)\nseen.append(x['y'].view(-1, 3).cpu())",
         "move_all(x, device)\nseen.append(x['y'].cpu())",
+        "if device:\n    y = y.cuda()\nseen.append(y.cpu())",
+        "if device:\n    x, y = x.cuda(), y.cuda()\nx, y = Variable(x), Variable(y)\nseen.append(y.data.cpu())",
+        "if device:\n    y = y.to(device)\ny = y.long()\nseen.append(y.cpu())",
         "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
 )
@@ -61,6 +64,11 @@ def test_it_was_there_before(code):
 @pytest.mark.parametrize(
     "code",
     [
+        "if device:\n    y = model(x.cuda())\nseen.append(y.cpu())",
+        "if device:\n    y = y.cuda() * 2\nseen.append(y.cpu())",
+        "if device:\n    y = y.cuda()\n    y.mul_(2)\nseen.append(y.cpu())",
+        "if device:\n    y = y.cuda()\ny = model(y)\nseen.append(y.cpu())",
+        "if device:\n    y = y.to('cpu')\nseen.append(y.cpu())",
         "n = torch.full((3,), x.shape[1], device='cuda')\nn[0] = 2\nseen.append(n.cpu())",
         "x['y'] = x['y'].to(device)\nx['y'] = net(x['y'])\nseen.append(x['y'].cpu())",
         "x['y'] = x['y'].to(device)\nx = {k: v for k, v in net(x).items()}\nseen.append(x['y'].cpu())",

@@ -63,7 +63,8 @@ def _store(
     file: SourceFile, spot: Spot, target: ast.Subscript, places: list[ast.expr], value: ast.expr
 ) -> ElementStore | None:
     values = file.project.values
-    if _dimensions(values, target.value, spot.frame, _MAX_STEPS) != len(places):
+    known = _dimensions(values, target.value, spot.frame, _MAX_STEPS)
+    if known != len(places) and (known is not None or not _is_tested(file, spot, target)):
         return None
     if not all(_is_one(values, place, spot.frame) for place in places):
         return None
@@ -74,6 +75,20 @@ def _store(
     if base is None or base.kind != "tensor":
         return None
     return ElementStore(spot.at(target), base, kind or "number")
+
+
+def _is_tested(file: SourceFile, spot: Spot, target: ast.Subscript) -> bool:
+    """`if taken[i] == 1:` in the same function: what is compared so, and has a truth value, is one element."""
+    written = ast.unparse(target)
+    for node in file.enclosing(spot.function).of_kinds((ast.If, ast.While)):
+        test = node.test if isinstance(node, ast.If | ast.While) else node
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        if isinstance(test, ast.Compare) and all(isinstance(side, ast.Constant) for side in test.comparators):
+            test = test.left
+        if isinstance(test, ast.Subscript) and ast.unparse(test) == written:
+            return True
+    return False
 
 
 def _is_one(values: Values, place: ast.expr, frame: Frame) -> bool:

@@ -36,7 +36,10 @@ def is_handed_to_one(place: Place) -> bool:
 
 
 def _caller_steps_with(place: Place, hot: Hot) -> bool:
-    """Whether the loop that calls the function steps an environment with its result: `env.step(act(state))`."""
+    """Whether the loop that calls the function steps an environment with its result: `env.step(act(state))`.
+
+    In another branch the action may be drawn at random.
+    """
     at = called_at(hot)
     project = place.file.project
     if hot.loop is None or at is None or at[0] != hot.loop[0] or not steps_an_environment(project, hot):
@@ -51,7 +54,7 @@ def _caller_steps_with(place: Place, hot: Hot) -> bool:
     for node in around.of_kinds((ast.Call,)):
         if isinstance(node, ast.Call) and node.lineno == at[1] and last_part(chain(node.func)) == name:
             named = (part for part in given if isinstance(part, ast.Name))
-            return node in given or any(body.assigned_once(function, n.id, body.at(n)) is node for n in named)
+            return node in given or any(node in body.assigned(function, n.id, body.at(n)) for n in named)
     return False
 
 

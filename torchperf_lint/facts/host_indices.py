@@ -18,6 +18,7 @@ from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes
 from torchperf_lint.facts.steady_indices import steady_index
+from torchperf_lint.facts.step_batches import one_tensor
 from torchperf_lint.facts.tables_of_indices import table_of_row
 from torchperf_lint.facts.value import DEVICE, Value
 from torchperf_lint.model import Confidence
@@ -145,17 +146,26 @@ def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> HostIn
         fresh = just_made(file.project.values, index, spot.frame, device, Confidence.LIKELY)
         if fresh is None:
             return _kept(file, spot, base, index, device)
-    value = on_device(file, spot, base)
-    if value is None or value.kind != "tensor" or _seems_on_host(file, spot, value):
+    value = _base(file, spot, base)
+    if value is None or _seems_on_host(file, spot, value):
         return None
     return HostIndex(spot.at(index), value, device, fresh)
+
+
+def _base(file: SourceFile, spot: Spot, base: ast.expr) -> Value | None:
+    """The tensor on the device that is indexed; a part of a batch is one where it takes several indices at once."""
+    value = on_device(file, spot, base)
+    if value is None or value.kind == "tensor":
+        return value
+    several = isinstance(spot.expression, ast.Subscript) and isinstance(spot.expression.slice, ast.Tuple)
+    return one_tensor(value) if several and value.kind == "batch" and value.device == DEVICE else None
 
 
 def _kept(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr, device: str) -> HostIndex | None:
     """An index from before the subscript."""
     source = source_of(spot, index, device) or steady_index(spot, index, device)
-    value = on_device(file, spot, base) if source is not None else None
-    if source is None or value is None or value.kind != "tensor" or (source.evident and value.device != DEVICE):
+    value = _base(file, spot, base) if source is not None else None
+    if source is None or value is None or (source.evident and value.device != DEVICE):
         return None
     if _seems_on_host(file, spot, value):
         return None

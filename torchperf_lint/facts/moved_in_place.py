@@ -3,7 +3,7 @@
     for key, value in batch.items():           move_dict_to_device(batch, device)
         batch[key] = value.to(device)
 
-The second is a function of the project that does the first with what it is given.
+The second is a function of the project that does the first with what it is given; it may hand that back, too.
 """
 
 from __future__ import annotations
@@ -176,7 +176,16 @@ def _of_call(values: Values, statement: ast.stmt, call: ast.Call, key: FunctionK
         for found in _of_loop(loop, targets[0]) if isinstance(loop, ast.For) else ():
             given = argument_for(call, function, found.name) if found.name in parameters else None
             if isinstance(given, ast.Name) and not body.definitions(targets[0].index).get(found.name):
-                yield found._replace(name=given.id, statement=statement, call=call)
+                for name in _names_after(statement, given.id, found.name, body.returns(targets[0].index)):
+                    yield found._replace(name=name, statement=statement, call=call)
+
+
+def _names_after(statement: ast.stmt, given: str, parameter: str, returned: list[ast.expr]) -> list[str]:
+    """The names that hold what a call has moved: of `batch = moved(batch)` where that hands back what it is given."""
+    bound = [t.id for t in statement.targets if isinstance(t, ast.Name)] if isinstance(statement, ast.Assign) else []
+    if returned and all(isinstance(one, ast.Name) and one.id == parameter for one in returned):
+        return list(dict.fromkeys([given, *bound]))
+    return [given] if given not in bound else []
 
 
 def _always_before(statement: ast.stmt, name: str, frame: Frame, body: Body) -> bool:
@@ -187,7 +196,8 @@ def _always_before(statement: ast.stmt, name: str, frame: Frame, body: Body) -> 
     block = tuple(part for part in body.block_of(frame.function, start) if part[0] != statement.lineno)
     if body.block_of(frame.function, frame.at)[: len(block)] == block:
         bound = body.reaching(frame.function, name, frame.at) or ()
-        return all(d.end <= start for d in bound)
+        made = statement.value if isinstance(statement, ast.Assign) else None
+        return all(d.end <= start or (made is not None and d.value is made) for d in bound)
     bound = [d for d in body.reaching(frame.function, name, frame.at) or () if not isinstance(d.value, ast.Constant)]
     return bool(bound) and all(d.end <= start and d.block[: len(block)] == block for d in bound)
 

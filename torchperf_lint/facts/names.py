@@ -16,7 +16,9 @@ from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container, is_list_of_placeholders
+from torchperf_lint.facts.fitting_calls import fitting_calls
 from torchperf_lint.facts.gathered_objects import holds_objects
+from torchperf_lint.facts.given_copies import where_given
 from torchperf_lint.facts.given_devices import as_given, may_be_given
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -287,7 +289,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if used.kind == "unknown" and not parameter.annotation and hot and is_documented_tensor(body, frame.function, name):
         documented = f"`{name}` is documented as a tensor (line {function.header_line})"
         return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
-    return used
+    return where_given(values, key, function, name, used)
 
 
 def _as_annotated(value: Value, passed: Value) -> Value | None:
@@ -312,7 +314,7 @@ def _by_role(values: Values, function: Function, parameter: Parameter, frame: Fr
 
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:
     key = FunctionKey(frame.path, frame.function)
-    sites = values.hotness.callers.get(key, ())
+    sites = fitting_calls(values, key, function)
     if not sites:
         return UNKNOWN
     position = place_of(function, parameter.name)

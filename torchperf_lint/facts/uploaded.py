@@ -95,7 +95,7 @@ class _Search:
         reaching = self.body.reaching(self.frame.function, node.id, at) or ()
         if any(self._may_be_filled(d, node.id) for d in reaching):
             return None
-        lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching)]
+        lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching, node.id)]
         return lines[0] if lines and None not in lines else None
 
     def _moved_in_place(self, node: ast.Name, at: tuple[int, int]) -> int | None:
@@ -162,13 +162,18 @@ class _Search:
         ]
         return lines[0] if lines and None not in lines else None
 
-    def _rests_on_host(self, d: Definition, reaching: Sequence[Definition]) -> bool:
-        """Whether a name is bound on the host, and uploaded below that under a test: `if use_cuda: x = x.cuda()`."""
-        if d.value is None or d.how not in ("assign", "item"):
+    def _rests_on_host(self, d: Definition, reaching: Sequence[Definition], name: str) -> bool:
+        """Whether a name is bound on the host, and uploaded below that under a test: `if use_cuda: x = x.cuda()`.
+
+        What a loop gives is what such a test uploads, where that is the name itself.
+        """
+        if d.value is None or d.how not in ("assign", "item", "loop"):
             return False
-        deeper = (o for o in reaching if o.at > d.at and len(o.block) > len(d.block))
-        below = any(o.block[: len(d.block)] == d.block and o.how in ("assign", "item") for o in deeper)
-        return below and self._is_on_host(_bound_part(d, d.value), self.frame._replace(at=self.body.at(d.value)))
+        deeper = [o for o in reaching if o.at > d.at and o.how in ("assign", "item")]
+        below = [o for o in deeper if len(o.block) > len(d.block) and o.block[: len(d.block)] == d.block]
+        if d.how == "loop":
+            return any(o.value is not None and _is_moved(_bound_part(o, o.value), name) for o in below)
+        return bool(below) and self._is_on_host(_bound_part(d, d.value), self.frame._replace(at=self.body.at(d.value)))
 
     def _of_attribute(self, name: str) -> int | None:
         """`self.gt`, where the methods of the class bind it to nothing but what they upload."""
@@ -255,6 +260,11 @@ def _bound_part(d: Definition, value: ast.expr) -> ast.expr:
     ):
         return value.elts[d.index[0]]
     return value
+
+
+def _is_moved(node: ast.expr, name: str) -> bool:
+    """`y.cuda()` of `y`."""
+    return isinstance(node, ast.Call) and chain(node.func) in (f"{name}.cuda", f"{name}.to")
 
 
 def _own_attribute(node: ast.expr) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.computed_beside import computed_beside
 from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
 from torchperf_lint.facts.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
@@ -174,8 +175,10 @@ def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
     if reads_one_number(file, site):
         return later(site, file.brief(receiver))
     functions = " (torch has the numpy functions)" if _goes_to_numpy(file, site) else ""
+    beside = computed_beside(file, site)
+    also = f", {beside}," if beside is not None else ""
     return (
-        f"compute with `{file.brief(receiver)}` on the device{functions} and copy once after the loop or under "
+        f"compute with `{file.brief(receiver)}` on the device{functions}{also} and copy once after the loop or under "
         "`if step % n == 0:`"
     )
 

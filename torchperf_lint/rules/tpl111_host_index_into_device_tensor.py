@@ -9,6 +9,7 @@ from dataclasses import replace
 from torchperf_lint.amounts import often
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.also_copied import also_copied
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.number_stores import NumberStore, number_stores
 from torchperf_lint.facts.project import Project
@@ -120,7 +121,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot index in host memory of a tensor on the device."""
         del project
-        for index in host_indices(file):
+        found = list(host_indices(file))
+        for index in found:
             hot = index.spot.hot
             if hot.kind == "data":
                 continue
@@ -128,7 +130,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
             yield self.found(
                 index.spot,
                 message=f"{what}, and indexing copies it to the device {hot.when}",
-                instead=_instead(index),
+                instead=_instead(index) + also_copied(index, found),
                 value=_value(index),
                 hot=hot,
                 severity=Severity.INFO,

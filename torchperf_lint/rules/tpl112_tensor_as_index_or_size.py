@@ -8,6 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
+from torchperf_lint.facts.picked_together import picked_together
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
 from torchperf_lint.facts.sizing import Sized, sized
@@ -120,6 +121,7 @@ class TensorAsIndexOrSize(SourceRule):
         told = found.several or found.again or found.window or together or drawn or had is not None
         disputable = hot.optional or not told
         written = short(words(found.operand))
+        at_once = picked_together(place, found.operand) if found.several else None
         return self.found(
             place,
             message=f"`{written}` has to be an integer, so the host waits for the device "
@@ -128,6 +130,8 @@ class TensorAsIndexOrSize(SourceRule):
             if drawn
             else _HAD.format(had)
             if had is not None
+            else _PICKED.format(at_once)
+            if at_once is not None
             else _TEXTS
             if found.text
             else _SEVERAL
@@ -172,6 +176,7 @@ _SEVERAL = (
     "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"
 )
 _TEXTS = "read all of them in one copy before the loop, `x.tolist()`, and go through that"
+_PICKED = "pick all of them at once, by the index as it is on the device: `{}`"
 _WINDOW = (
     "gather what has a known length on the device: `x.index_select(0, i.view(1))` for `x[i : i + 1]`, "
     "`x.index_select(0, i + torch.arange(n, device=x.device))` for `x[i : i + n]`"
