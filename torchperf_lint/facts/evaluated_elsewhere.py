@@ -60,8 +60,9 @@ def _called_in(file: SourceFile, number: int, own: set[str]) -> Iterator[str]:
 def _is_module(file: SourceFile, site: Site, model: str) -> bool:
     """Whether what a call runs is a module, or a method of one."""
     called = site.call.func
-    owner = isinstance(called, ast.Attribute) and chain(called.value) == model
-    return file.value(called.value if owner else called, site).kind == "module"
+    if isinstance(called, ast.Attribute) and chain(called.value) == model:
+        called = called.value
+    return file.value(called, site).kind == "module"
 
 
 def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = _UP) -> tuple[str, int] | None:
