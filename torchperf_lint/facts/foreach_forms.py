@@ -111,6 +111,7 @@ def descends(loop: ast.For) -> bool:
 
 
 def _is_descent(statement: ast.stmt) -> bool:
+    changed: ast.expr
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Sub | ast.Add):
         changed, given = statement.target, [statement.value]
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
