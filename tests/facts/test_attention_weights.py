@@ -46,3 +46,27 @@ def test_unread_weights(body, expected):
     files = texts(f"{LAYER}{inner}\n")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [unread.how for unread in unread_weights(file)] == expected
+
+
+LISTED = """\
+class Layers(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for _ in range(4):
+            layer = {made}(dim, 8)
+            self.layers.append(layer)
+
+    def forward(self, x):
+        for i in range(4):
+            y, _ = self.layers[i](x, x, x)
+            x = x + y
+        return x
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("nn.MultiheadAttention", ["nothing reads `_`"]), ("Own", [])])
+def test_one_of_a_list(made, expected):
+    files = texts(LISTED.format(made=made))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [unread.how for unread in unread_weights(file)] == expected

@@ -6,7 +6,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.parallel_wrappers import told_at_its_calls, wrappings_inside, wraps
+from torchperf_lint.facts.parallel_wrappers import told_at_its_calls, wrappings_inside, wraps, wraps_elsewhere
 from torchperf_lint.facts.project import Project
 
 COPY = "class P(nn.Module):\n" + "".join(
@@ -81,3 +81,22 @@ def test_where_a_factory_constructs_torchs_class():
     project = project_of(defined, called)
     (site,) = wrappings_inside(project, "a.py", call_of(project, called))
     assert (site.path, site.call.callee) == ("a.py", "nn.DataParallel")
+
+
+@pytest.mark.parametrize(
+    ("first", "call", "expected"),
+    [
+        ("from nets.sync import DataParallelWithCallback", "DataParallelWithCallback(m, device_ids=ids)", True),
+        ("from sync import DataParallelModel", "DataParallelModel(m)", True),
+        ("import sync", "sync.DataParallelModel(m)", True),
+        ("from sync import DataParallel", "DataParallel(m)", False),
+        ("from sync import DistributedDataParallelModel", "DistributedDataParallelModel(m)", False),
+        ("class DataParallelModel(nn.Module): ...", "DataParallelModel(m)", False),
+        ("", "DataParallelModel(m)", False),
+    ],
+)
+def test_classes_that_are_not_in_sight(first, call, expected):
+    files = texts({"a.py": f"{first}\nm = {call}", "nets/__init__.py": ""})
+    project = Project.of_texts(files)
+    record = next(c for c in project.index.outlines["a.py"].calls if call.startswith(c.callee))
+    assert wraps_elsewhere(project, "a.py", record) is expected

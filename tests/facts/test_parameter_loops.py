@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, OPTIMIZER, updates
+from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, updates
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 
@@ -44,6 +44,14 @@ def _kinds(text: str) -> list[str]:
         ("p in model.parameters()", "p.grad = None", []),
         ("p in model.parameters()", "p.requires_grad_(False)", []),
         ("p in model.layers", "p.grad.mul_(d)", []),
+        ("p in model.parameters()", "p.data.add_(p.grad, alpha=-d)", [DESCENT]),
+        ("p in model.parameters()", "p.data.add_(-d, p.grad.data)", [DESCENT]),
+        ("p in model.parameters()", "p -= d * p.grad", [DESCENT]),
+        ("p in model.parameters()", "if p.grad is not None:\n                p.data.sub_(p.grad * d)", [DESCENT]),
+        ("p in model.parameters()", "p.data.add_(d)", []),
+        ("p in model.parameters()", "p.data -= d * other.grad", []),
+        ("p, q in zip(model.parameters(), ema.parameters())", "p.data -= d * q.grad", []),
+        ("p in model.parameters()", "p -= d * p.grad\n            show(p)", []),
     ],
 )
 def test_in_a_training_loop(over, turn, expected):
@@ -244,3 +252,8 @@ def each(ema: nn.Module, model: nn.Module, mix):
 
 """
     assert _kinds(f"{each}{STEP}        each(ema, model, mix={mix})\n") == expected
+
+
+def test_the_step_of_one_layer():
+    step = STEP.replace("model: nn.Module, ", "").replace("    for x", "    model = nn.Linear(4, 1)\n    for x")
+    assert _kinds(f"{step}        for p in model.parameters():\n            p.data.add_(p.grad, alpha=-d)\n") == []

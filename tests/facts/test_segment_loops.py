@@ -50,3 +50,35 @@ def test_reductions_of_segments_that_are_gathered(code: str) -> None:
 )
 def test_what_is_not_gathered_or_needs_the_turn_before(code: str) -> None:
     assert not found(code)
+
+
+SIZES = "sizes = [len(rows) for rows in scope]\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{SIZES}out = [h[rows].mean(0) for rows in scope]",
+        f"{SIZES}out = [torch.mean(h[rows], dim=0, keepdim=True) for rows in scope]",
+        f"{SIZES}for i, rows in enumerate(scope):\n    m = torch.sum(h[rows], 0)\n    out.append(m)",
+        "for rows in scope:\n    out.append(h[rows].sum(0) / len(rows))",
+        "out = [h[rows].mean(0) for rows in groups]",
+    ],
+)
+def test_rows_that_lists_choose(code: str) -> None:
+    assert found(f"groups = [torch.nonzero(h == 1), torch.nonzero(h == 2)]\n{code}")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "out = [h[row].mean(0) for row in scope]",
+        f"{SIZES}out = [h[rows].mean(1) for rows in scope]",
+        f"{SIZES}out = [torch.mean(rows, dim=0) for rows in scope]",
+        f"{SIZES}out = [self.parts[rows].sum(0) for rows in scope]",
+        f"{SIZES}out = [h[rows].mean(0) for rows in other]",
+        f"{SIZES}for rows in scope:\n    m = h[rows].mean(0)\n    h[rows] = m\n    out.append(m)",
+    ],
+)
+def test_single_rows_and_other_loops(code: str) -> None:
+    assert not found(code)

@@ -11,10 +11,13 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import Callers, Index
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.signatures import DEFAULT
+from torchperf_lint.patterns import pattern
 
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
 )
+_OF_EPOCHS = pattern(r"^\(?epochs?\b[^%]*%")
+"""`epoch % 5 == 0`, `(epoch + 1) % args.every == 0`."""
 
 
 class Around:
@@ -68,6 +71,16 @@ class Around:
             looped = looped or kind in ("loop", "comprehension")
             index = regions[index].parent
         return looped
+
+    def held_back_by_epochs(self, path: str, index: int) -> bool:
+        """Whether no guard but `epoch % n == 0` keeps the code in a region from running whenever its function does."""
+        regions = self.index.outlines[path].regions
+        while index >= 0 and regions[index].kind != "function":
+            region = regions[index]
+            if region.kind in _RARE and not (region.kind == "cadence" and _OF_EPOCHS.search(region.detail)):
+                return False
+            index = region.parent
+        return True
 
     def kinds(self, path: str, index: int) -> set[str]:
         """The kinds of the regions around one, inside its function."""

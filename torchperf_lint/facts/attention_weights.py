@@ -2,7 +2,7 @@
 
     out, _ = self.attn(q, k, v)        self.attn(q, k, v)[0]        out = self.attn(q, k, v); x = x + out[0]
 
-The module gives (output, weights), and computes the weights unless it is told not to.
+The module gives (output, weights), and computes the weights unless it is told not to. It may stand in a list of such.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.listed_modules import makers_of_listed
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
@@ -47,7 +49,14 @@ def _is_torchs_own(file: SourceFile, call: Call) -> bool:
     """Whether a call runs torch's own module: a subclass may give its weights another use."""
     if not call.callee.startswith("self.") and not call.callee.isidentifier():
         return False
-    things = file.project.types.things(file.path, call.function, call.callee)
+    if _are_torchs_own(file, call.function, call.callee):
+        return True
+    listed = makers_of_listed(file, call)
+    return listed is not None and all(_are_torchs_own(file, listed[0], f"{chain(m.func)}()") for m in listed[1])
+
+
+def _are_torchs_own(file: SourceFile, function: int, written: str) -> bool:
+    things = file.project.types.things(file.path, function, written)
     return bool(things) and all(thing.kind == "external" and thing.dotted in _MADE for thing in things)
 
 

@@ -49,12 +49,12 @@ def copied_one_by_one(file: SourceFile) -> Iterator[CopiedOneByOne]:
         loop = spot.expression
         assert isinstance(loop, ast.For)
         copy = _copy(loop)
-        if copy is None or spot.hot.kind == "data" or _is_short(loop):
+        if copy is None or spot.hot.kind == "data" or is_short(loop):
             continue
         into, taken = copy
-        if not _are_places(file, spot, loop) or not _is_new(file, spot, into, taken):
+        if not are_places(file, spot, loop) or not is_new(file, spot, into, taken):
             continue
-        if not _is_on_device(file, spot, into):
+        if not is_on_device(file, spot, into):
             continue
         value = on_device(file, spot, taken.value)
         if value is not None and value.kind == "tensor" and is_one_tensor(file, spot, taken.value):
@@ -65,17 +65,17 @@ def _copy(loop: ast.For) -> tuple[ast.Subscript, ast.Subscript] | None:
     """What a turn copies into, and what it takes; None where it does more, or less."""
     last = loop.body[-1]
     variables = names_of(loop.target)
-    skips = all(_skips(statement, variables) for statement in loop.body[:-1])
-    if not isinstance(last, ast.Assign) or len(last.targets) != 1 or loop.orelse or not skips:
+    alone = all(skips(statement, variables) for statement in loop.body[:-1])
+    if not isinstance(last, ast.Assign) or len(last.targets) != 1 or loop.orelse or not alone:
         return None
     into, taken = last.targets[0], last.value
     if not isinstance(into, ast.Subscript) or not isinstance(taken, ast.Subscript):
         return None
-    both = all(_picks_one(side, variables) for side in (into, taken))
+    both = all(picks_one(side, variables) for side in (into, taken))
     return (into, taken) if both else None
 
 
-def _skips(statement: ast.stmt, variables: set[str]) -> bool:
+def skips(statement: ast.stmt, variables: set[str]) -> bool:
     """`if j >= x.shape[-1]: continue`: a place outside of a tensor, which the host knows before the loop."""
     if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[0], ast.Continue):
         return False
@@ -97,7 +97,7 @@ def _is_number(node: ast.expr, variables: set[str]) -> bool:
     return (isinstance(node, ast.Name) and node.id in variables) or isinstance(literal_of(node), int)
 
 
-def _picks_one(node: ast.Subscript, variables: set[str]) -> bool:
+def picks_one(node: ast.Subscript, variables: set[str]) -> bool:
     """`x[:, :, j]`: one variable of the loop chooses, all else is taken whole."""
     if not isinstance(node.value, ast.Name | ast.Attribute) or names_of(node.value) & variables:
         return False
@@ -114,7 +114,7 @@ def _lists(iterated: ast.expr) -> list[ast.expr]:
     return [iterated] if isinstance(iterated, ast.Name | ast.Attribute) else []
 
 
-def _is_short(loop: ast.For) -> bool:
+def is_short(loop: ast.For) -> bool:
     """Whether a loop has a handful of turns, or goes over something else than lists."""
     lists = _lists(loop.iter)
     turns = [literal_turns(part) for part in (loop.iter, *lists)]
@@ -122,7 +122,7 @@ def _is_short(loop: ast.For) -> bool:
     return not lists or few or any(HANDFUL.search(name) for name in names_of(loop.target, loop.iter))
 
 
-def _are_places(file: SourceFile, spot: Spot, loop: ast.For) -> bool:
+def are_places(file: SourceFile, spot: Spot, loop: ast.For) -> bool:
     """Whether the lists of a loop lie on the host and hold, for all that is known, one place for each turn."""
     lists = _lists(loop.iter)
     names = names_of(loop.target) | {last_part(chain(part)) for part in lists}
@@ -142,7 +142,7 @@ _CHOOSES_SEVERAL = pattern(
 _NUMBERS = frozenset({"plain", "unknown"})
 
 
-def _is_new(file: SourceFile, spot: Spot, into: ast.Subscript, taken: ast.Subscript) -> bool:
+def is_new(file: SourceFile, spot: Spot, into: ast.Subscript, taken: ast.Subscript) -> bool:
     """Whether the function makes what is written into, `out = torch.zeros(n)`, and takes from something else."""
     body = file.project.body(file.path)
     made = _bound(body, spot, into.value) if body is not None else None
@@ -176,6 +176,7 @@ def _bound(body: Body, spot: Spot, node: ast.expr) -> ast.expr | None:
     return body.assigned_once(spot.function, node.id, spot.start) if isinstance(node, ast.Name) else None
 
 
-def _is_on_device(file: SourceFile, spot: Spot, into: ast.Subscript) -> bool:
+def is_on_device(file: SourceFile, spot: Spot, into: ast.Subscript) -> bool:
+    """Whether what is written into is a tensor on the device."""
     value = on_device(file, spot, into.value)
     return value is not None and value.kind == "tensor"

@@ -234,11 +234,12 @@ def _work_of(values: Values, thing: Thing) -> str | None:
     if key is None:
         bases = [b for b in values.index.external_bases(thing) if b.startswith(_FILE_DATASETS)]
         return f"`{name}` decodes a file for each item" if bases else None
-    found = _heavy_call(values, key, 2)
+    found = heavy_call(values, key, 2)
     return f"`{name}.__getitem__` calls `{found}` for each item" if found else None
 
 
-def _heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
+def heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
+    """What a function calls, itself or through others, that costs more than to take something from memory."""
     calls = values.index.calls_in(key)
     for call in calls:
         things = values.types.things(key.path, key.index, call.callee)
@@ -250,7 +251,7 @@ def _heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
             return f"{call.callee}()"
     for call in calls if depth else ():
         for target in values.types.targets(key.path, key.index, call.callee):
-            found = _heavy_call(values, target, depth - 1)
+            found = heavy_call(values, target, depth - 1)
             if found:
                 return found
     return None

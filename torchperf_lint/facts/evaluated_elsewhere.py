@@ -10,6 +10,7 @@ test(model, test_loader)
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -18,7 +19,7 @@ from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_in, sa
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
 _UP = 2
@@ -42,16 +43,26 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
             if place is None or says_more(file, region):
                 continue
             found = evaluated_in(file, number, model)
-            if found is not None and file.value(found[0].call.func, found[0]).kind == "module":
+            if found is not None and _is_module(file, found[0], model):
                 yield Evaluated(found[0], model, place, region.head, found[1])
 
 
 def _called_in(file: SourceFile, number: int, own: set[str]) -> Iterator[str]:
-    """What a loop calls by a plain name, where the loop's function, which calls `own`, does not set its mode."""
+    """What a loop calls, itself or a method of it, where the loop's function, which calls `own`, sets no mode of it."""
     calls = file.project.hotness.loops.calls.directly_in(file.path, number)
-    for name in dict.fromkeys(call.callee for call in calls):
+    callees = dict.fromkeys(call.callee for call in calls)
+    owners = (callee.rpartition(".")[0] for callee in callees)
+    for name in dict.fromkeys((*callees, *owners)):
         if name.removeprefix("self.").isidentifier() and own.isdisjoint((f"{name}.eval", f"{name}.train")):
             yield name
+
+
+def _is_module(file: SourceFile, site: Site, model: str) -> bool:
+    """Whether what a call runs is a module, or a method of one."""
+    called = site.call.func
+    if isinstance(called, ast.Attribute) and chain(called.value) == model:
+        called = called.value
+    return file.value(called, site).kind == "module"
 
 
 def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = _UP) -> tuple[str, int] | None:

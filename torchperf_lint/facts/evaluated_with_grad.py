@@ -165,7 +165,7 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     if _SHOWS.search(function.name) and not (_DRAWS.search(function.name) and _GATHERS.search(text)):
         return None
     callers = hotness.callers.get(FunctionKey(file.path, site.function), ())
-    if callers and not any(hotness.around.unguarded(caller.path, caller.call.region) for caller in callers):
+    if callers and not any(hotness.around.held_back_by_epochs(caller.path, caller.call.region) for caller in callers):
         return None  # every thousandth step
     because = f"it runs each turn of the loop `{region.detail}` (line {region.head}), in evaluation mode"
     when = f"{EVERY_INPUT} (`{region.detail}`, line {region.head})"

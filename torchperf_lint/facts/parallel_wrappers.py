@@ -5,7 +5,9 @@
             return torch.nn.DataParallel(module, device_ids)
         return _DataParallel(module, device_ids, chunk_sizes)
 
-A class derives from it or is a copy of it, with the methods in which each pass is replicated, scattered and gathered.
+A class derives from it or is a copy of it, with the methods in which each pass is replicated, scattered and gathered;
+or it comes from elsewhere, is named after it and takes the devices that it takes: `DataParallelWithCallback(net,
+device_ids=ids)`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ _BASES = frozenset(
 REPLICATES = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 _OF_EACH_PASS = frozenset(("forward", "replicate", "scatter", "parallel_apply", "gather"))
 _NAMED = pattern(r"(?i:data_?parallel)|Parallel")
+_NAMED_AFTER = pattern(r"^DataParallel[A-Z]")
+"""Begins with it: neither `DistributedDataParallel` nor what a framework calls its own."""
 _DEEP = 2
 """Factories that hand on to each other."""
 
@@ -34,6 +38,16 @@ def wraps(project: Project, path: str, call: Call) -> bool:
         return False
     things = project.types.things(path, call.function, call.callee)
     return any(_is_wrapper(project, thing) for thing in things)
+
+
+def wraps_elsewhere(project: Project, path: str, call: Call) -> bool:
+    """Whether a call makes, by its name, a class below `DataParallel` that is not in sight: one copied in later."""
+    if not _NAMED_AFTER.search(last_part(call.callee)):
+        return False
+    things = project.types.things(path, call.function, call.callee)
+    if not things:  # imported from a folder of the project that is not there
+        return call.callee.partition(".")[0] in project.index.outlines[path].imports
+    return all(thing.kind == "external" and _NAMED_AFTER.search(last_part(thing.dotted)) for thing in things)
 
 
 def told_at_its_calls(project: Project, key: FunctionKey) -> bool:

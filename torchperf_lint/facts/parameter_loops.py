@@ -3,8 +3,9 @@
     for q, p in zip(ema.parameters(), model.parameters()):        for p in model.parameters():
         q.mul_(decay).add_(p, alpha=1 - decay)                        p.grad.mul_(scale)
 
-Told from others by what the turns do: they blend two models, change gradients or bound weights, or are the update of
-an optimizer, with nothing in it that has no such form. What the operations are is foreach_forms.py's business.
+Told from others by what the turns do: they blend two models, change gradients or bound weights, take the step of plain
+SGD by hand, or are the update of an optimizer, with nothing in it that has no such form. What the operations are is
+foreach_forms.py's business.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.few_parameters import goes_over_few
-from torchperf_lint.facts.foreach_forms import asks_for_norms, blends, changes, is_elementwise, moves_or_reads
+from torchperf_lint.facts.foreach_forms import (
+    asks_for_norms,
+    blends,
+    changes,
+    descends,
+    is_elementwise,
+    moves_or_reads,
+)
 from torchperf_lint.facts.helper_blends import given_blends, helper_blends
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
@@ -29,7 +37,7 @@ from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-BLEND, CHANGE, OPTIMIZER = "blend", "change", "optimizer"
+BLEND, CHANGE, OPTIMIZER, DESCENT = "blend", "change", "optimizer", "descent"
 _OVER = pattern(r"param|state_dict|grads|buffers|weights|\.(?:keys|items)\(\)")
 _AVERAGES = pattern(
     r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
@@ -93,6 +101,8 @@ def _kind(loop: ast.For, hot: Hot | None) -> str | None:
         return None
     if blends(loop):
         return OPTIMIZER if _of_a_group(loop.iter) else BLEND
+    if descends(loop):
+        return DESCENT
     return CHANGE if changes(loop) else None
 
 

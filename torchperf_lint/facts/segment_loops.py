@@ -3,7 +3,8 @@
     for start, length in scope:
         vectors.append(hidden.narrow(0, start, length).sum(dim=0) / length)
 
-Where the segments begin the host knows, so no wait shows; one `index_add_` sums all of them.
+Where the segments begin the host knows, so no wait shows; one `index_add_` sums all of them. So it does for rows that
+lists choose: `[torch.mean(hidden[rows], dim=0) for rows in groups]`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.changed_in_place import base_of, changed
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.index_lists import chooses_several
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
@@ -39,6 +41,8 @@ class SegmentLoop(NamedTuple):
     value: Value
     reduction: str
     """`sum` or `mean`."""
+    groups: ast.expr | None
+    """The list of the rows of each segment, where they do not lie side by side."""
 
 
 def segment_loops(file: SourceFile) -> Iterator[SegmentLoop]:
@@ -47,7 +51,8 @@ def segment_loops(file: SourceFile) -> Iterator[SegmentLoop]:
         loop = spot.expression
         assert isinstance(loop, ast.For | ast.ListComp)
         head = loop if isinstance(loop, ast.For) else loop.generators[0]
-        places = _pair(head.target, head.iter)
+        over, name = _one(head.target, head.iter)
+        places = [name] if name else _pair(head.target, head.iter)
         turns = literal_turns(head.iter)
         if spot.hot.kind == "data" or not places or (turns is not None and turns <= FEW_TURNS):
             continue
@@ -59,11 +64,11 @@ def segment_loops(file: SourceFile) -> Iterator[SegmentLoop]:
             inside = spot_at(file, call, spot.function)
             if whole is None or inside is None or names_of(whole) & bound or not _gathers(loop, call):
                 continue
-            if base_of(whole) in written:
+            if base_of(whole) in written or (over is not None and not chooses_several(spot, over, name)):
                 continue
             value = on_device(file, inside, whole)
             if value is not None and value.kind == "tensor":
-                yield SegmentLoop(spot.at(head.iter), whole, value, last_part(chain(call.func)))
+                yield SegmentLoop(spot.at(head.iter), whole, value, last_part(chain(call.func)), over)
                 break
 
 
@@ -78,6 +83,16 @@ def _pair(target: ast.expr, iterated: ast.expr) -> list[str]:
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
     names = [part.id for part in parts if isinstance(part, ast.Name)]
     return names if len(names) == len(parts) == 2 else []
+
+
+def _one(target: ast.expr, iterated: ast.expr) -> tuple[ast.expr | None, str]:
+    """The list that a loop goes over item by item, and what it calls an item; of `enumerate` the second."""
+    if isinstance(iterated, ast.Call) and chain(iterated.func) == "enumerate" and iterated.args:
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            return None, ""
+        return _one(target.elts[1], iterated.args[0])
+    plain = isinstance(target, ast.Name) and isinstance(iterated, ast.Name | ast.Attribute)
+    return (iterated, chain(target)) if plain else (None, "")
 
 
 def _gathers(loop: ast.For | ast.ListComp, reduction: ast.Call) -> bool:
@@ -100,10 +115,12 @@ def _reduced(call: ast.Call, places: list[str], file: SourceFile, spot: Spot) ->
     """The tensor of whose rows between two places a call gives the sum or mean."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _REDUCTIONS:
         return None
-    dim = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), call.args[0] if call.args else None)
-    if dim is None or not is_literal(dim, 0):
+    of_torch = file.denotes(call.func, spot) == f"torch.{call.func.attr}"
+    given = call.args[1:] if of_torch else call.args
+    dim = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), given[0] if given else None)
+    if dim is None or not is_literal(dim, 0) or (of_torch and not call.args):
         return None
-    part = call.func.value
+    part = call.args[0] if of_torch else call.func.value
     body = file.project.body(file.path)
     if isinstance(part, ast.Name) and body is not None:
         made = body.assigned_once(spot.function, part.id, body.at(part))
@@ -112,8 +129,10 @@ def _reduced(call: ast.Call, places: list[str], file: SourceFile, spot: Spot) ->
 
 
 def _segment(node: ast.expr, places: list[str]) -> ast.expr | None:
-    """`x` of `x.narrow(0, start, length)`, `x[start : start + length]` and `x[start:end]`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "narrow":
+    """`x` of `x.narrow(0, start, length)`, `x[start : start + length]` `x[start:end]`, and of `x[rows]`."""
+    if len(places) == 1:
+        whole = node.value if isinstance(node, ast.Subscript) and chain(node.slice) == places[0] else None
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "narrow":
         taken = [chain(argument) for argument in node.args[1:]]
         whole = node.func.value if node.args and is_literal(node.args[0], 0) and taken == places else None
     else:

@@ -21,6 +21,7 @@ _PARAMETER = pattern(r"^torch\.nn\.(?:parameter\.)?Parameter$")
 _NO_MODULE = pattern(r"^(?:builtins|math|copy|numpy)\.\w+$|^torch\.[a-z]\w*$|^torch\.nn\.(?:parameter|init)\.\w+$")
 """What makes numbers and tensors, and nothing that holds parameters of its own."""
 _LIBRARY = pattern(r"^(?:builtins|math|copy|numpy|torch)(?:\.|$)")
+_LAYER = pattern(r"^torch\.nn\.(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|Embedding|\w+Norm(?:[123]d)?)(?:\(\))?$")
 _SIZED = pattern(r"^torch\.(?:randn?|zeros|ones|empty|full|eye)$")
 _ADDS_NOTHING = pattern(r"^\w+\.(?:register_buffer$|_?(?:reset|init))")
 """Methods that are called in constructors and add no layers, by their names."""
@@ -28,7 +29,12 @@ _PLAIN = frozenset(("int", "float", "bool", "str"))
 
 
 def parameters_alone(project: Project, module: Thing | None) -> int | None:
-    """How many parameters a class of the project holds, where its constructor makes no layers; None where unknown."""
+    """How many parameters a class of the project holds, where its constructor makes no layers; None where unknown.
+
+    A layer of torch's own has a weight and a bias.
+    """
+    if module is not None and module.kind == "external" and _LAYER.match(module.dotted):
+        return 2
     if module is None or module.kind not in ("class", "instance"):
         return None
     index = project.index

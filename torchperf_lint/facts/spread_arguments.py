@@ -9,6 +9,7 @@ Known is a dict that nothing changes between where it is written and the call: a
 from __future__ import annotations
 
 import ast
+from itertools import product
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.arguments import keyword, unpacks_keywords
@@ -36,6 +37,26 @@ def written_out(values: Values, call: ast.Call, frame: Frame) -> ast.Call:
         spread = _keywords(made) if made is not None else None
         keywords += [given] if spread is None else spread
     return ast.copy_location(ast.Call(call.func, call.args, keywords), call)
+
+
+def each_written_out(values: Values, call: ast.Call, frame: Frame) -> list[ast.Call]:
+    """The same for each way that what is spread may be: `**({"num_workers": 8} if cuda else {})` is one of two."""
+    if not unpacks_keywords(call):
+        return [call]
+    ways = (_ways(values, given, frame) for given in call.keywords)
+    return [
+        ast.copy_location(ast.Call(call.func, call.args, [given for part in way for given in part]), call)
+        for way in product(*ways)
+    ]
+
+
+def _ways(values: Values, given: ast.keyword, frame: Frame) -> list[list[ast.keyword]]:
+    made = _written(values, given.value, frame) if given.arg is None else None
+    if made is None:
+        return [[given]]
+    spread = [_keywords(way) for way in ((made.body, made.orelse) if isinstance(made, ast.IfExp) else (made,))]
+    known = [way for way in spread if way is not None]
+    return known if len(known) == len(spread) else [[given]]
 
 
 def spreads_keyword(values: Values, call: ast.Call, name: str, frame: Frame) -> bool:

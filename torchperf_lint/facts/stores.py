@@ -10,6 +10,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.effects import names_in
 from torchperf_lint.facts.records import Position, Region
+from torchperf_lint.facts.running_averages import averages
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.model import Confidence
 
@@ -52,11 +53,11 @@ def store_of(statement: ast.stmt) -> Store | None:
 
 
 def _added_to(target: ast.expr, value: ast.expr) -> ast.expr | None:
-    """The other side of `total = total + x` and of `d[k] = d.get(k, 0) + x`."""
+    """The other side of `total = total + x`, of `d[k] = d.get(k, 0) + x` and of `mean = 0.9 * mean + 0.1 * x`."""
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
         return None
     for old, new in ((value.left, value.right), (value.right, value.left)):
-        if ast.unparse(old) == ast.unparse(target) or _is_entry(old, target):
+        if ast.unparse(old) == ast.unparse(target) or _is_entry(old, target) or averages(target, old, new):
             return new
     return None
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_waits, silent, unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.chosen_data_sets import work_of_any
 from torchperf_lint.facts.datasets import data_of, held, item_work
 from torchperf_lint.facts.indexed_data_sets import IndexedDataSet, indexed_data_sets
 from torchperf_lint.facts.left_early import only_begins
 from torchperf_lint.facts.loaders import LoaderUse
-from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
+from torchperf_lint.facts.no_workers import Unasked, no_workers
+from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.spread_arguments import written_out
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -25,8 +26,10 @@ class LoaderWithoutWorkers(SourceRule):
 
     ## What it does
     Flags `DataLoader(...)` whose `num_workers` is absent or 0, where a training loop iterates it and the data set is
-    known to do real work for each item: it opens or decodes files, transforms images, tokenises. Evaluation loops
-    alone make it info. Where nothing is known about the data set, the finding is `possible` and not shown by default.
+    known to do real work for each item: it opens or decodes files, transforms images, tokenises. The number is followed
+    to parameters whose callers give no other, and to options of the command line that are 0 by default, which makes it
+    info; so do evaluation loops alone. Where nothing is known about the data set, the finding is `possible` and not
+    shown by default.
     Also loops that have no loader at all and take each sample by its index, `for i in range(len(dataset))`, before
     they run a model on it.
 
@@ -105,11 +108,10 @@ class LoaderWithoutWorkers(SourceRule):
         if not project.uses_accelerator:
             return
         for site in file.calls_of(*LOADER_CLASSES):
-            if not lacks(written_out(project.values, site.call, site.frame), "num_workers", WORKERS_POSITION):
-                continue
             uses = project.loaders.uses((file.path, *site.start))
-            if uses and not only_begins(site, uses):
-                yield from self._judged(file, project, site, uses)
+            unasked = no_workers(project, site.call, site.frame) if uses else None
+            if unasked is not None and not only_begins(site, uses):
+                yield from self._judged(file, project, site, uses, unasked)
         for read in indexed_data_sets(file) if file.mentions(("range(len(",)) else ():
             yield self._by_index(file, read)
 
@@ -140,20 +142,25 @@ class LoaderWithoutWorkers(SourceRule):
             confidence=Confidence.POSSIBLE if hot.optional else Confidence.LIKELY,
         )
 
-    def _judged(self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse]) -> Iterator[Finding]:
+    def _judged(
+        self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse], unasked: Unasked
+    ) -> Iterator[Finding]:
         if held(project.values, site.call, site.frame) is not None:
             return
         data = data_of(site.call)
-        work = item_work(project.values, data, site.frame) if data is not None else None
+        work = None
+        if data is not None:
+            work = item_work(project.values, data, site.frame) or work_of_any(project.values, data, site.frame)
         first = next((use for use in uses if use.hot.kind == "step"), uses[0])
         because = f": {work}, in the training process" if work else ""
+        zero = f" ({unasked.because})" if unasked.because else ""
         yield self.found(
             site,
-            message=f"no workers fetch ahead for the loop at {first.path}:{first.line}{because}",
-            instead="pass `num_workers` (try 4 and watch how long a step waits for data); keep the data set free "
-            "of open handles and device tensors",
+            message=f"no workers fetch ahead for the loop at {first.path}:{first.line}{zero}{because}",
+            instead=f"{'give the option another default' if unasked.by_option else 'pass `num_workers`'} (try 4 and "
+            "watch how long a step waits for data); keep the data set free of open handles and device tensors",
             hot=first.hot,
-            severity=Severity.WARNING if first.hot.kind == "step" else Severity.INFO,
-            confidence=None if work else Confidence.POSSIBLE,
+            severity=Severity.WARNING if first.hot.kind == "step" and not unasked.by_option else Severity.INFO,
+            confidence=Confidence.POSSIBLE if not work else Confidence.LIKELY if unasked.because else None,
             related=[file.related(u.path, u.line, 1, "iterates the loader") for u in uses[:5]],
         )

@@ -18,7 +18,7 @@ class LossGraphAccumulation(SourceRule):
     """A loss summed up or stored over the steps together with its graph.
 
     ## What it does
-    Flags `total += loss`, `losses.append(loss)`, `history[name] += loss` and their like, where the loss carries an
+    Flags `total += loss`, `mean = 0.9 * mean + 0.1 * loss`, `losses.append(loss)` and their like, where the loss has an
     autograd graph, the target outlives the step, and nobody computes gradients through the target. Evaluation loops
     without `no_grad` are info.
 

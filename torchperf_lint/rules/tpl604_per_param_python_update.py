@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import ms, us
 from torchperf_lint.confirming import priced, waits_of_loop
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, OPTIMIZER, Update, updates
+from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, Update, updates
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
@@ -20,10 +20,10 @@ class PerParamPythonUpdate(SourceRule):
 
     ## What it does
     Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
-    step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, or
-    are the whole update of an optimizer of your own, where `torch._foreach_*` has a form of every operation.
-    Optimizers, and loops that treat parameters by their names, are reported as info. Under a `target-torch` before 2.0
-    only averages are asked for, and nothing before 1.9.
+    step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, take
+    the step of plain SGD by hand, or are the whole update of an optimizer of your own, where `torch._foreach_*` has a
+    form of every operation. Optimizers, and loops that treat parameters by their names, are reported as info. Under a
+    `target-torch` before 2.0 only averages are asked for, and nothing before 1.9.
 
     ## Why it is slow
     Each turn launches its kernels for one tensor, and a model has hundreds: the host is busy for milliseconds, and
@@ -155,6 +155,7 @@ _DOES = {
     BLEND: "blends one set of weights into another",
     CHANGE: "changes the model",
     OPTIMIZER: "updates the parameters",
+    DESCENT: "takes the step of plain SGD by hand,",
 }
 _INSTEAD = {
     BLEND: "blend whole lists in one call, `torch._foreach_lerp_(averages, parameters, 1 - decay)`",
@@ -162,6 +163,8 @@ _INSTEAD = {
     "them in one call: `torch._foreach_mul_(grads, scale)`, `torch._foreach_clamp_min_`, `torch._foreach_add_`",
     OPTIMIZER: "gather parameters, gradients and states in lists, and call `torch._foreach_mul_`, "
     "`torch._foreach_add_`, `torch._foreach_addcdiv_` ... once for each list, as torch's own optimizers do",
+    DESCENT: "let `torch.optim.SGD(model.parameters(), lr)` do it, which is the same step in a few kernels for all "
+    "tensors; or gather both in lists and call `torch._foreach_add_(parameters, gradients, alpha=-lr)` once",
 }
 _FIRST = 1, 9
 """The first release whose own optimizers are made of these forms; `_foreach_lerp_` came with 2.0."""

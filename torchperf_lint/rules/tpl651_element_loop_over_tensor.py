@@ -11,6 +11,7 @@ from torchperf_lint.facts.copied_one_by_one import CopiedOneByOne, copied_one_by
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.multiplied_one_by_one import MultipliedOneByOne, multiplied_one_by_one
 from torchperf_lint.facts.nms_per_class import PerClass, nms_per_class
 from torchperf_lint.facts.per_sample import per_sample_calls
 from torchperf_lint.facts.project import Project
@@ -34,9 +35,10 @@ class ElementLoopOverTensor(SourceRule):
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
     `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
     host has, in a loop over something the host has; and loops that only copy, `out[..., i] = x[..., j]`, at places
-    that the host lists; and volumes that are filled slice by slice with shifted tensors,
-    `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means of rows between two places,
-    `x[start:end].mean(0)`; and loops over classes that suppress each one's overlapping boxes, as info.
+    that the host lists, or multiply two elements there; and volumes that are filled slice by slice with shifted
+    tensors, `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means of rows between two places,
+    `x[start:end].mean(0)`, or of those that each of a list of index tensors chooses, `x[rows].mean(0)`; and loops over
+    classes that suppress each one's overlapping boxes, as info.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -131,12 +133,19 @@ class ElementLoopOverTensor(SourceRule):
         for found_up in counted_up(file):
             if not any(outer in told for outer in _around(file, found_up.spot)):
                 yield self._counted_up(file, found_up)
-        for copied in copied_one_by_one(file):
-            if copied.spot.expression not in told and not any(outer in told for outer in _around(file, copied.spot)):
-                yield self._copied(file, copied)
+        yield from self._of_places(file, told)
         for by_class in nms_per_class(file) if file.mentions(("nms",)) else ():
             yield self._suppressed(file, by_class)
         yield from self._of_slices(file, told)
+
+    def _of_places(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
+        """Loops that copy or multiply single elements at places of the host, where no loop around is told."""
+        for copied in copied_one_by_one(file):
+            if copied.spot.expression not in told and not any(outer in told for outer in _around(file, copied.spot)):
+                yield self._copied(file, copied)
+        for product in multiplied_one_by_one(file):
+            if not any(outer in told for outer in _around(file, product.spot)):
+                yield self._multiplied(file, product)
 
     def _of_slices(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
         """Loops over slices of a tensor, where no loop around is told."""
@@ -203,6 +212,22 @@ class ElementLoopOverTensor(SourceRule):
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
 
+    def _multiplied(self, file: SourceFile, found: MultipliedOneByOne) -> Finding:
+        hot, loop, into = found.spot.hot, found.spot.expression, file.brief(found.into)
+        assert isinstance(loop, ast.For)
+        both = " and ".join(f"`{file.brief(whole)}`" for whole in found.wholes)
+        return self.found(
+            found.spot.at(loop.iter),
+            message=f"the loop multiplies elements of {both} one by one into `{into}`, with kernels for each, "
+            f"{hot.when}",
+            instead="multiply all of them at once: give the axis that the loop indexes a letter of its own, "
+            f"`torch.einsum({found.batched}, ...)`, and hold the places as an index tensor on the device",
+            value=found.value,
+            hot=hot,
+            severity=_severity(hot),
+            confidence=Confidence.POSSIBLE if hot.optional else Confidence.LIKELY,
+        )
+
     def _suppressed(self, file: SourceFile, found: PerClass) -> Finding:
         hot, loop = found.spot.hot, found.spot.expression
         assert isinstance(loop, ast.For)
@@ -234,11 +259,12 @@ class ElementLoopOverTensor(SourceRule):
     def _by_segment(self, file: SourceFile, found: SegmentLoop) -> Finding:
         hot, whole = found.spot.hot, file.brief(found.whole)
         divided = ", divided by their lengths for a mean" if found.reduction == "mean" else ""
+        rows = f"{whole}[torch.cat({file.brief(found.groups)})]" if found.groups is not None else whole
         return self.found(
             found.spot,
             message=f"each turn of the loop reduces some rows of `{whole}`, with kernels of its own, {hot.when}",
             instead=f"add up all segments at once{divided}: `{whole}.new_zeros(n, {whole}.size(1)).index_add_(0, "
-            f"segment, {whole})`, with a number for each row in `segment`, which `repeat_interleave` of the lengths "
+            f"segment, {rows})`, with a number for each row in `segment`, which `repeat_interleave` of the lengths "
             "makes beside the batch",
             value=found.value,
             hot=hot,

@@ -10,11 +10,17 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.parallel_wrappers import REPLICATES, told_at_its_calls, wrappings_inside, wraps
+from torchperf_lint.facts.parallel_wrappers import (
+    REPLICATES,
+    told_at_its_calls,
+    wrappings_inside,
+    wraps,
+    wraps_elsewhere,
+)
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.wrapping import taken_off_again
-from torchperf_lint.model import Finding, Outcome, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _FUNCTION = "torch.nn.parallel.data_parallel"
@@ -30,7 +36,8 @@ class DataParallel(SourceRule):
     ## What it does
     Flags construction of `torch.nn.DataParallel`, and calls of `torch.nn.parallel.data_parallel` and
     `torch.nn.parallel.replicate`, which do by hand what it does; and the same of the project's own: classes that derive
-    from it or copy it, and functions named like it that give back nothing else. Beside an offered
+    from it or copy it, and functions named like it that give back nothing else. A class that is not in sight counts by
+    a name that begins with `DataParallel` and `device_ids`. Beside an offered
     `DistributedDataParallel`, or for one device, it is reported as info. What `data_parallel` spreads only to save
     samples once in a while is not reported, nor what stands behind a test for machines without CUDA.
 
@@ -92,7 +99,9 @@ class DataParallel(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
         own = file.calls_among(call for call in file.outline.calls if wraps(project, file.path, call))
-        for site in (*file.calls_of("torch.nn.DataParallel", _FUNCTION, *REPLICATES), *own):
+        elsewhere = file.calls_among(c for c in file.outline.calls if wraps_elsewhere(project, file.path, c))
+        unseen = [site for site in elsewhere if site.keyword("device_ids") is not None]
+        for site in (*file.calls_of("torch.nn.DataParallel", _FUNCTION, *REPLICATES), *own, *unseen):
             if taken_off_again(file.outline, site.record) or _overrides(file, site):
                 continue
             if told_at_its_calls(project, FunctionKey(file.path, site.function)):
@@ -110,6 +119,7 @@ class DataParallel(SourceRule):
                 instead="start one process a device (torchrun --nproc-per-node=N) and wrap the model in "
                 "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])",
                 severity=Severity.INFO if _offered_beside_better(file) or _one_device(site) else None,
+                confidence=Confidence.LIKELY if site in unseen else None,
                 related=[
                     file.related(path, call.line, call.column, "it is wrapped here", len(call.callee))
                     for path, call in wrappings_inside(project, file.path, site.record)

@@ -1,0 +1,211 @@
+"""Loaders whose number of workers is 0 unless somebody asks for more: by what callers give, or by an option's default.
+
+    parser.add_argument("--threads", type=int, default=0)        def loader_of(data, num_workers=0):
+    ...                                                              return DataLoader(data, num_workers=num_workers)
+    DataLoader(data, num_workers=int(args.threads))              loader_of(train_set)
+
+A parameter counts where the project calls the function and no call gives anything else; an option where nothing that
+is written down sets it to another number. What a library leaves to its users is theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.arguments import keyword, unpacks
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.hints import default_of
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.spread_arguments import each_written_out
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.patterns import pattern
+
+NAME, POSITION = "num_workers", 5
+"""Of `DataLoader(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers)`."""
+_HOPS = 4
+"""Names, attributes and calls between a number and the loader."""
+_TO_NUMBER = frozenset({"int"})
+_POSITIONAL = "DEFINE_integer"
+_DECLARES = frozenset({"add_argument", "add_arg", _POSITIONAL})
+_SETTINGS = pattern(
+    r"(?:^|_)(?:args?|opts?|options?|params?|hparams?|hps?|cfg|conf|config|flags|namespace)$", re.IGNORECASE
+)
+"""Names of what the command line was read into."""
+
+
+class Unasked(NamedTuple):
+    """Why there are no workers."""
+
+    because: str = ""
+    """What is 0, in words; empty where the call itself says so, or says nothing."""
+    by_option: bool = False
+    """Whether who starts the program may ask for some."""
+
+
+def no_workers(project: Project, call: ast.Call, frame: Frame) -> Unasked | None:
+    """Why a loader is made without workers; None where it may have some."""
+    found = [_of_call(project, each, frame) for each in each_written_out(project.values, call, frame)]
+    known = [reason for reason in found if reason is not None]
+    return _weakest(known) if len(known) == len(found) else None
+
+
+def _of_call(project: Project, call: ast.Call, frame: Frame) -> Unasked | None:
+    if unpacks(call):
+        return None
+    given = keyword(call, NAME)
+    if given is None and len(call.args) > POSITION:
+        given = call.args[POSITION]
+    return Unasked() if given is None else _is_zero(project, given, frame, _HOPS)
+
+
+def _weakest(found: list[Unasked]) -> Unasked | None:
+    """The reason that says most of what somebody could change."""
+    return max(found, key=lambda reason: (reason.by_option, bool(reason.because)), default=None)
+
+
+def _is_zero(project: Project, node: ast.expr, frame: Frame, hops: int) -> Unasked | None:
+    if isinstance(node, ast.Constant):
+        return None if node.value else Unasked()
+    if not hops:
+        return None
+    if isinstance(node, ast.Call):
+        inner = node.args[0] if chain(node.func) in _TO_NUMBER and len(node.args) == 1 else None
+        return _is_zero(project, inner, frame, hops) if inner is not None else None
+    if isinstance(node, ast.Name):
+        return _name(project, node.id, frame, hops)
+    if isinstance(node, ast.Attribute):
+        held = _held(project, node.attr, frame, hops) if chain(node.value) == "self" else None
+        return held or _option(project, node, frame)
+    return None
+
+
+def _name(project: Project, name: str, frame: Frame, hops: int) -> Unasked | None:
+    """What a parameter is given by all calls, or what a name is bound to once: in the function, or in its file."""
+    body, key = project.body(frame.path), FunctionKey(frame.path, frame.function)
+    if body is None:
+        return None
+    bound = body.definitions(frame.function).get(name, ())
+    if name in {p.name for p in project.index.function(key).parameters}:
+        return _parameter(project, key, name, hops) if not bound else None
+    there = frame.function if bound else 0
+    written = body.definitions(there).get(name, ())
+    value = written[0].value if len(written) == 1 and written[0].how == "assign" else None
+    if value is None:
+        return None
+    found = _is_zero(project, value, Frame(frame.path, there, body.at(value)), hops - 1)
+    return found and (found if found.because else Unasked(f"`{name}` is 0 ({_place(frame.path, value)})"))
+
+
+def _parameter(project: Project, key: FunctionKey, name: str, hops: int) -> Unasked | None:
+    body = project.body(key.path)
+    default = default_of(body.functions[key.index], name) if body is not None else None
+    found = []
+    for site in project.hotness.callers.get(key, ()):
+        reason = _given(project, key, site, name, default, hops)
+        if reason is None:
+            return None
+        found.append(reason)
+    reason = _weakest(found)
+    return reason and (reason if reason.because else Unasked(f"no call gives `{name}` another value than 0"))
+
+
+def _given(
+    project: Project, key: FunctionKey, site: CallSite, name: str, default: ast.expr | None, hops: int
+) -> Unasked | None:
+    call = call_at(project.values, site)
+    if call is None or unpacks(call):
+        return None
+    given = argument_for(call, project.index.function(key), name)
+    if given is None:
+        return Unasked() if isinstance(default, ast.Constant) and not default.value else None
+    return _is_zero(project, given, Frame(site.path, site.call.function, (site.call.line, site.call.column)), hops - 1)
+
+
+def _held(project: Project, name: str, frame: Frame, hops: int) -> Unasked | None:
+    """`self.num_workers`, which one method of the class sets, in one place."""
+    own, body = project.index.class_of(frame.path, frame.function), project.body(frame.path)
+    if own is None or body is None or own.path != frame.path:
+        return None
+    methods = project.index.record(own).methods.values()
+    made = [(method, value) for method in methods for value, _ in body.self_assigned(method, name)]
+    if len(made) != 1:
+        return None
+    method, value = made[0]
+    return _is_zero(project, value, Frame(frame.path, method, body.at(value)), hops - 1)
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def _option(project: Project, node: ast.Attribute, frame: Frame) -> Unasked | None:
+    """`args.workers`, where every parser that may have made it has 0 there by default, and nothing sets another."""
+    name = node.attr
+    if not _SETTINGS.search(last_part(chain(node.value))) or _is_set(project, name):
+        return None
+    declared = list(_declared(project, name))
+    own = [(path, call) for path, call in declared if path == frame.path] or declared
+    if not own or any(not _is_none_by_default(call) for _, call in own):
+        return None
+    path, call = own[0]
+    return Unasked(f"`{_flag(call)}` is 0 by default ({_place(path, call)})", by_option=True)
+
+
+def _declared(project: Project, name: str) -> Iterator[tuple[str, ast.Call]]:
+    """The declarations of an option."""
+    for path in _files_with(project, name):
+        calls = project.index.outlines[path].calls
+        body = project.body(path) if any(last_part(call.callee) in _DECLARES for call in calls) else None
+        for call in calls if body is not None else ():
+            node = body.node_of(call) if last_part(call.callee) in _DECLARES and body is not None else None
+            if node is not None and _declares(node, name):
+                yield path, node
+
+
+def _files_with(project: Project, name: str) -> Iterator[str]:
+    dashed = name.replace("_", "-")
+    for path in project.index.outlines:
+        text = project.text(path)
+        if name in text or dashed in text:
+            yield path
+
+
+def _declares(call: ast.Call, name: str) -> bool:
+    stored = keyword(call, "dest")
+    if isinstance(stored, ast.Constant):
+        return stored.value == name
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return any(flag.lstrip("-").replace("-", "_") == name for flag in flags)
+
+
+def _flag(call: ast.Call) -> str:
+    """The longest way to write an option, as the command line takes it."""
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    longest = max(flags, key=len, default="") if last_part(chain(call.func)) != _POSITIONAL else flags[0]
+    return longest if longest.startswith("-") else f"--{longest}"
+
+
+def _is_none_by_default(call: ast.Call) -> bool:
+    default = keyword(call, "default")
+    if default is None and last_part(chain(call.func)) == _POSITIONAL and len(call.args) > 1:
+        default = call.args[1]
+    return isinstance(default, ast.Constant) and default.value in (0, "0") and default.value is not False
+
+
+def _is_set(project: Project, name: str) -> bool:
+    """Whether code or settings give an option a number other than 0, or one that nobody knows."""
+    stored = re.compile(rf"\.{name}\s*(?:[-+*/|]?=(?!=)(?!\s*0\b))|\bset_defaults\([^)]*\b{name}\b")
+    flag = re.compile(rf"--?{name.replace('_', '[-_]')}[\s=]+[\"']?[1-9$]")
+    texts = map(project.text, _files_with(project, name))
+    if any(stored.search(text) or flag.search(text) for text in texts):
+        return True
+    settings = project.hotness.programs.beside.settings
+    return settings is not None and re.search(rf"\b{name}\b|{flag.pattern}", settings) is not None
+
+
+def _place(path: str, node: ast.AST) -> str:
+    return f"{path}:{getattr(node, 'lineno', 0)}"
