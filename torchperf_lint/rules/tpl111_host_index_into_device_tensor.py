@@ -13,6 +13,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Finding, Location, Related, Severity, Verdict
+from torchperf_lint.nearest import nearest
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 
@@ -153,7 +154,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
 
 
 def _uploads(run: Evidence, place: Location) -> Sequence[Event]:
-    return run.at(place, "sync") or copies(run, place, "h2d", lambda copy: True)
+    return nearest(run.at(place, "sync") or copies(run, place, "h2d", lambda copy: True), place)
 
 
 def _value(index: HostIndex) -> Value:
