@@ -8,7 +8,7 @@ of them (a script that never goes back to training mode): only if a call in trai
 From a run's first call to the end of its last, all is evaluation. What stands between it and the steps around it is
 settled by what is known of the same line: seen within runs alone it is evaluation's, in steps alone training's; where
 both have it, it belongs to the call that follows. Of a single call nothing lies between two calls: what comes both
-before and after it leads the call as it leads the step. The last word comes late, so what was said before is taken back.
+before and after it leads the call as it leads the step. The last word comes late: what was said before is taken back.
 """
 
 from __future__ import annotations

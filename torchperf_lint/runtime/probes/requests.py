@@ -304,13 +304,14 @@ class _Calls:
             self.requests.block_ends(self.timeline.clock())
 
     def _is_trained(self, module: Any) -> bool:  # noqa: ANN401
-        """Whether an optimizer has some of its parameters; asked again where there are more of these."""
-        trained = self._session.trained
+        """Whether some of its parameters are trained; asked again where more are."""
+        trained, by_hand = self._session.trained, self._session.trained_by_hand
+        number = len(trained) + len(by_hand)
         known = self._known.get(id(module))
-        if known is not None and known[0]() is module and known[1] == len(trained):
+        if known is not None and known[0]() is module and known[1] == number:
             return known[2]
-        found = any(id(parameter) in trained for parameter in module.parameters())
-        self._known[id(module)] = (weakref.ref(module), len(trained), found)
+        found = any(id(parameter) in trained or id(parameter) in by_hand for parameter in module.parameters())
+        self._known[id(module)] = (weakref.ref(module), number, found)
         return found
 
 
