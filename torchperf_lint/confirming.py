@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
+from torchperf_lint.nearest import nearest, of_kind
 from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event, LoaderRun
 
@@ -33,10 +34,11 @@ def by_events(
     """
     if needs_device and run.device is None:
         return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
-    chosen = tuple(events)
+    watched = tuple(probes)
+    chosen = of_kind(events, run, copied="transfers" in watched)
     if chosen:
         return happened(run, chosen, what, finding.location)
-    blind = next((f"{name}: {run.unwatched[name]}" for name in probes if name in run.unwatched), None)
+    blind = next((f"{name}: {run.unwatched[name]}" for name in watched if name in run.unwatched), None)
     if blind is not None:
         return Verdict(Outcome.UNOBSERVABLE, blind)
     if needs_device and run.ran(finding.location) != 0 and run.stayed_on_host:
@@ -251,7 +253,7 @@ def copies(
     run: Evidence, where: Location | Finding, direction: str, wanted: Callable[[Event], bool]
 ) -> tuple[Event, ...]:
     """Copies in a direction ("h2d", "d2h") at a place, or at those of a finding, of the kind wanted."""
-    return tuple(event for event in run.at(where, "copy") if event.what == direction and wanted(event))
+    return run.at(where, "copy", wanted=lambda event: event.what == direction and wanted(event))
 
 
 def all_copies(
@@ -260,7 +262,7 @@ def all_copies(
     """The same at a finding's place and at those in its file that belong to it: `x, y = x.to(d), y.to(d)`."""
     places = [finding.location, *(one.location for one in finding.related)]
     own = [place for place in places if place.path == finding.location.path]
-    seen = {id(event): event for place in own for event in copies(run, place, direction, wanted)}
+    seen = {id(event): event for place in own for event in nearest(copies(run, place, direction, wanted), place)}
     return tuple(seen.values())
 
 

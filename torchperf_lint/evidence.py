@@ -6,11 +6,12 @@ Of several ranks, an event's figures are those of the rank with the most; `by_ra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.model import Finding, Location
+from torchperf_lint.nearest import nearest
 from torchperf_lint.recorded import Event, LoaderRun, Moment, Rank, Requests, Segment, Spread
 
 if TYPE_CHECKING:
@@ -93,12 +94,22 @@ class Evidence:
     """The first steps after the warm-up as they ran, in rank order; those that are kept."""
     torn: bool = False
 
-    def at(self, where: Location | Finding, *kinds: str) -> tuple[Event, ...]:
-        """Events of these kinds at a place, or at those of a finding, or in a package called from exactly there."""
-        places = where.places if isinstance(where, Finding) else (where,)
-        return tuple(
-            e for e in self.events if e.kind in kinds and any(_within(e, place) or _from(e, place) for place in places)
-        )
+    def at(
+        self, where: Location | Finding, *kinds: str, wanted: Callable[[Event], bool] | None = None
+    ) -> tuple[Event, ...]:
+        """Events of these kinds, `wanted` of them, at a place or in a package called from exactly there.
+
+        At a finding's places only those that are not of another expression of the line (nearest.py).
+        """
+        chosen = [e for e in self.events if e.kind in kinds and (wanted is None or wanted(e))]
+        if not isinstance(where, Finding):
+            return tuple(e for e in chosen if _within(e, where) or _from(e, where))
+        own = {
+            id(event)
+            for place in where.places
+            for event in nearest([e for e in chosen if _within(e, place) or _from(e, place)], place)
+        }
+        return tuple(event for event in chosen if id(event) in own)
 
     def ran(self, location: Location) -> int | None:
         """How often the span's first line that ran did run, at most OFTEN_ENOUGH; 0: known not to; None: unknown."""

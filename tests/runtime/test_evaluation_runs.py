@@ -1,4 +1,4 @@
-"""Evaluation between training steps where neither reads a loader: calls in evaluation mode, several in a row."""
+"""Evaluation between training steps where neither reads a loader: calls in evaluation mode, once or more in a row."""
 
 import pytest
 from builders import Loop, watch
@@ -28,13 +28,13 @@ def train(loop, steps, *, before=("upload",), after=("loss",)):
             loop.event(what)
 
 
-def evaluate(loop, turns, look, *, before=("upload",), after=("loss",), calls=("model",)):
+def evaluate(loop, turns, look, *, before=("upload",), after=("loss",), calls=("model",), graded=False):
     for index in range(turns):
         for what in before:
             loop.event(what)
         look()
         for number, call in enumerate(calls):
-            loop.scopes.evaluates(call, opens=not index and not number)
+            loop.scopes.evaluates(call, opens=not index and not number, graded=graded)
             loop.event("forward")
             loop.scopes.evaluated()
         for what in after:
@@ -110,6 +110,59 @@ def test_an_agent_that_acts_once_a_step_acts_in_steps(loop, look):
     assert turns(loop) == 0
     assert figures(loop, "act") == (20, 20, 0, 0)
     assert figures(loop, "upload") == (40, 21, 0, 0)
+
+
+def test_an_evaluation_of_one_call_is_told_from_the_steps(loop, look):
+    for _ in range(4):
+        train(loop, 3, after=["log"])
+        evaluate(loop, 1, look, after=["metric"])
+    train(loop, 1, after=["log"])
+    assert turns(loop) == 4
+    assert figures(loop, "forward") == figures(loop, "upload") == (13, 13, 4, 4)
+    assert figures(loop, "metric")[:2] == (4, 4), "nothing tells that it is no more than what comes before a step"
+    assert figures(loop, "log") == (13, 13, 0, 0)
+
+
+def test_a_last_evaluation_of_one_call_is_like_those_before(loop, look):
+    for _ in range(4):
+        train(loop, 3)
+        evaluate(loop, 1, look, after=())
+    assert figures(loop, "forward") == figures(loop, "upload") == (12, 12, 4, 4)
+
+
+def test_calls_with_gradients_are_evaluation_where_training_mode_follows(loop, look):
+    for _ in range(4):
+        train(loop, 5)
+        evaluate(loop, 3, look, after=["metric"], graded=True)
+        loop.scopes.runs.is_left()
+    train(loop, 1)
+    assert turns(loop) == 12
+    assert figures(loop, "metric") == (0, 0, 12, 12)
+    assert figures(loop, "upload") == (21, 21, 12, 12)
+
+
+def test_calls_with_gradients_that_lead_to_a_backward_pass_are_training(loop, look):
+    """Every fourth step calls in evaluation mode what it trains."""
+    for _ in range(5):
+        train(loop, 3)
+        evaluate(loop, 2, look, after=(), graded=True)
+        loop.backward()
+        loop.step()
+    assert turns(loop) == 0
+    assert figures(loop, "upload") == (25, 20, 0, 0)
+
+
+def test_a_model_that_stays_in_evaluation_mode_trains_with_gradients_on(loop, look):
+    for _ in range(4):
+        for _ in range(5):
+            evaluate(loop, 1, look, after=(), graded=True)
+            loop.backward()
+            loop.step()
+            loop.event("loss")
+        evaluate(loop, 3, look, after=["metric"])
+    assert turns(loop) == 12
+    assert figures(loop, "metric") == (0, 0, 12, 12)
+    assert figures(loop, "upload") == (20, 20, 12, 12)
 
 
 def test_an_evaluation_after_the_first_step_is_one_as_soon_as_more_steps_have_come(loop, look):
@@ -205,4 +258,54 @@ def test_a_hand_written_loader_feeds_both(tmp_path):
         ("sync", 14): (48, 48, 32, 32),
         ("sync", 20): (0, 0, 32, 32),
         ("sync", 31): (48, 48, 0, 0),
+    }
+
+
+ENCODED = """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def encode(self, x):
+            return self.layer(x)
+
+        def forward(self, x):
+            return self.encode(x.cuda())
+
+    def evaluate(net):
+        net.eval()
+        for _ in range(10):
+            net.encode(torch.ones(4, 2).cuda()).sum().item()
+        net.train()
+
+    net = Net().cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.01)
+    for epoch in range(2):
+        for _ in range(40):
+            loss = net(torch.ones(4, 2)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        evaluate(net)
+"""
+
+
+def test_evaluation_by_another_method_with_gradients_on(tmp_path):
+    """The outermost call is that of a part, whose class no step has called from outside."""
+    found = evidence_of([watch(tmp_path, ENCODED, options=["--simulate"]).record])
+    rows = {
+        (event.kind, event.what, event.line): (event.trained or 0, event.evaluated or 0, event.eval_turns)
+        for event in found.events
+        if event.count > 8
+    }
+    assert (found.steps, found.eval_calls) == (80, 20)
+    assert rows == {
+        ("copy", "h2d", 13): (80, 0, 0),
+        ("sync", "copy", 13): (80, 0, 0),
+        ("copy", "h2d", 18): (0, 20, 20),
+        ("sync", "copy", 18): (0, 20, 20),
+        ("sync", "item", 18): (0, 20, 20),
     }

@@ -305,3 +305,19 @@ def test_torn_is_kept(make, tmp_path):
 def test_the_share_that_a_wait_computes_is_of_the_waits_that_were_asked_about(make, more, share):
     run = make(site(1), loader(1, 1, wait_ms=4.0, cpu_ms=1.0, **more), steps(3))
     assert evidence_of([run]).loaders[0].cpu_share == share
+
+
+@pytest.mark.parametrize(("number", "expected"), [(3, 3), (12, 12), (13, 12)])
+def test_what_follows_the_last_step_is_of_no_other(make, number, expected):
+    seen = evidence_of([make(site(1), event(1, 1), count(1, 20, train_steps=number, first=1, last=number), steps(12))])
+    assert (seen.events[0].train_steps, seen.events[0].over_steps) == (expected, expected)
+
+
+def test_what_comes_after_the_last_step_alone_is_of_one_step(make):
+    seen = evidence_of([make(site(1), event(1, 1), count(1, 20, train_steps=1, first=13, last=13), steps(12))])
+    assert (seen.events[0].train_steps, seen.events[0].over_steps) == (1, 1)
+
+
+def test_without_steps_a_record_says_what_it_said(make):
+    seen = evidence_of([make(site(1), event(1, 1), count(1, 20, train_steps=4, first=1, last=4), steps(0))])
+    assert (seen.events[0].train_steps, seen.events[0].over_steps) == (4, 4)

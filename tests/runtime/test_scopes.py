@@ -87,6 +87,33 @@ def test_evaluation_left_early(loop, flush):
     assert batches(loop) == (20, 12)
 
 
+def test_a_batch_that_is_fetched_to_be_dropped_is_none_of_evaluation(loop):
+    """`for i, batch in enumerate(loader): if i == 3: break`, every few steps, and then a checkpoint."""
+    train = loop.begin()
+    for _ in range(3):
+        loop.train(train, 4, "upload")
+        iterator = loop.evaluate(3, "metric", before_stop=False)
+        loop.fetch(iterator)
+        del iterator
+        loop.event("checkpoint")
+    assert loop.turns() == {"upload": (12, 12, 0), "metric": (9, 0, 9), "checkpoint": (3, 0, 0)}
+    assert loop.record().steps["eval_batches"] == 9
+    assert loop.counts()["metric"]["eval_of"] == 9
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_last_batch_that_is_used_is_one_of_evaluation(loop, every):
+    """Left at the end of the loop's body, or with events that not every batch has."""
+    loop.train(loop.begin(), 4, "upload")
+    iterator = loop.begin()
+    for number in range(1, 6):
+        loop.fetch(iterator)
+        if number % every == 0 or every == 1:
+            loop.event("metric")
+    del iterator
+    assert loop.record().steps["eval_batches"] == 5
+
+
 def test_evaluation_left_early_whose_iterator_lives_on(loop):
     """Persistent workers: the loader keeps its iterator."""
     iterator, kept = loop.begin(), Iterator()

@@ -16,6 +16,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Finding, Location, Outcome, Related, Severity, Verdict
+from torchperf_lint.nearest import nearest
 from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
@@ -170,7 +171,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
 
 
 def _uploads(run: Evidence, place: Location) -> Sequence[Event]:
-    return run.at(place, "sync") or copies(run, place, "h2d", lambda copy: True)
+    return nearest(run.at(place, "sync") or copies(run, place, "h2d", lambda copy: True), place)
 
 
 def _value(index: HostIndex) -> Value:

@@ -17,6 +17,7 @@ from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.stacking import read_together
 from torchperf_lint.model import Confidence, Finding, Location, Related, Verdict
+from torchperf_lint.nearest import nearest
 from torchperf_lint.rule import SourceRule
 
 _ALONE = {ITEM: "TPL101", NUMBER: "TPL103", COPY: "TPL105"}
@@ -145,7 +146,7 @@ class SeveralReadsInOneStep(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the first read and at the others."""
         places: list[Location] = [finding.location, *(related.location for related in finding.related)]
-        events = {id(event): event for place in places for event in run.at(place, "sync")}
+        events = {id(event): event for place in places for event in nearest(run.at(place, "sync"), place)}
         return by_events(finding, run, events.values(), "synchronisation", probes=self.probes)
 
 

@@ -1,12 +1,14 @@
 """Evaluation that reads no loader, between the training steps of a loop that reads none either.
 
-What is trained is called in evaluation mode and without gradients, several times in a row, between two optimizer steps:
-that is a run. Runs in at least half of the steps are part of these: an agent acts before it learns. Fewer are
-evaluation, whose turns begin where the run's first call is made again.
+What is trained is called in evaluation mode between two optimizer steps, once or several times in a row: that is a
+run. Runs in at least half of the steps are part of these: an agent acts before it learns. Fewer are evaluation, whose
+turns begin where the run's first call is made again. Where calls leave gradients on, a backward pass may follow that is
+of them (a script that never goes back to training mode): only if a call in training mode comes first, it is of another.
 
 From a run's first call to the end of its last, all is evaluation. What stands between it and the steps around it is
 settled by what is known of the same line: seen within runs alone it is evaluation's, in steps alone training's; where
-both have it, it belongs to the call that follows. The last word comes late, so what was said before is taken back.
+both have it, it belongs to the call that follows. Of a single call nothing lies between two calls: what comes both
+before and after it leads the call as it leads the step. The last word comes late: what was said before is taken back.
 """
 
 from __future__ import annotations
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from torchperf_lint.runtime.scope import Scope
     from torchperf_lint.runtime.sites import Key
 
-_FEWEST = 2
-"""So many turns are a run; a single call may be an agent's, too."""
 _PART_OF_STEPS = 0.5
 """The share of steps with a run from which runs are part of the steps."""
 
@@ -29,10 +29,14 @@ _PART_OF_STEPS = 0.5
 class _Run:
     """Calls in a row, and what stands before and behind them between two steps."""
 
-    __slots__ = ("first", "head", "inner", "tail", "turns")
+    __slots__ = ("first", "graded", "head", "inner", "left", "tail", "turns")
 
-    def __init__(self, first: Key | None, head: Touched) -> None:
+    def __init__(self, first: Key | None, head: Touched, *, graded: bool) -> None:
         self.first = first
+        self.graded = graded
+        """Whether gradients were on."""
+        self.left = False
+        """Whether a call in training mode has come after it."""
         self.head = head
         self.inner: Touched = {}
         self.tail: Touched = {}
@@ -94,14 +98,19 @@ class EvaluationRuns:
         self.turns = 0
         """Turns of evaluation."""
 
-    def call_begins(self, key: Key | None, *, opens: bool) -> bool:
-        """A call in evaluation mode; False where it is of no run. `opens`: no model was called since the last step."""
+    def call_begins(self, key: Key | None, *, opens: bool, graded: bool = False) -> bool:
+        """A call in evaluation mode; False where it is of no run.
+
+        `opens`: no model was called since the last step; `graded`: gradients are on.
+        """
         run = self._run
         if run is None or self.calls.ended:
             if not opens or run is not None:
                 return False
-            run = self._run = _Run(key, self._taken_back())
+            run = self._run = _Run(key, self._taken_back(), graded=graded)
             self.calls.ended = False
+        elif graded and not run.graded:
+            return False  # the next step's, of a model that has stayed in evaluation mode
         add(run.inner, run.tail)
         run.tail.clear()
         self.calls.touched = run.inner
@@ -136,10 +145,15 @@ class EvaluationRuns:
         add(self._root.touched, self._earlier)
         self._earlier.clear()
 
-    def ends(self) -> None:
-        """The next step has begun: a single call was part of it."""
+    def is_left(self) -> None:
+        """What is trained is called in training mode."""
+        if self._run is not None:
+            self._run.left = True
+
+    def ends(self, *, trains: bool) -> None:
+        """The next step has begun, with a backward pass (`trains`): which is of the calls where they led to it."""
         run, self.calls.ended = self._run, True
-        if run is None or run.turns >= _FEWEST:
+        if run is None or not trains or not run.graded or run.left:
             return
         self._run = None
         for part in run.parts():
@@ -164,8 +178,7 @@ class EvaluationRuns:
         rows, runs, turns = self._rows, self._runs, self._turns
         if self._run is not None:
             rows = self._with(self._run)
-            if self._run.turns >= _FEWEST:
-                runs, turns = runs + 1, turns + self._run.turns
+            runs, turns = runs + 1, turns + self._run.turns
         evaluates = runs < _PART_OF_STEPS * steps
         self.turns = turns if evaluates else 0
         for counter in {*rows, *self._given}:
@@ -194,11 +207,10 @@ class EvaluationRuns:
         return rows
 
     def _row(self, counter: Counter, run: _Run) -> _Row:
-        head, inner, tail = (part.get(counter, (0, 0, 0)) for part in run.parts())
+        head, inner, tail = (part.get(counter, [0, 0, 0]) for part in run.parts())
         alone = counter not in self._root.touched and counter not in self._handed
-        if run.turns < _FEWEST:  # it goes on: as yet a step's
-            count = head[1] + inner[1] + tail[1]
-            return _Row(tail=count, steps=int(alone), tail_steps=int(alone))
+        if run.turns == 1 and head[1] and tail[1] and not inner[1]:
+            head, inner = inner, head
         before = inner[0] + bool(head[1])
         return _Row(
             head=head[1],

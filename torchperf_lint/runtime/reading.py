@@ -145,6 +145,7 @@ def _device(run: RawRun) -> str | None:
 def _events(run: RawRun) -> Iterable[Event]:
     bubbles, copied = bubbles_by_site(run.window), copies_by_site(run.window)
     at_site: dict[int, float] = {}
+    steps = run.steps.get("steps", 0)
     for (number, _), ms in bubbles.items():
         at_site[number] = at_site.get(number, 0.0) + ms
     for number, definition in sorted(run.events.items()):
@@ -174,12 +175,12 @@ def _events(run: RawRun) -> Iterable[Event]:
             steady=count["steady"],
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
-            train_steps=count.get("train_steps"),
+            train_steps=_at_most(count.get("train_steps"), steps),
             eval_of=count.get("eval_of"),
             trained=count.get("trained"),
             evaluated=count.get("evaluated"),
             before=count.get("before", 0),
-            over_steps=count["last"] - count["first"] + 1 if count["first"] else 0,
+            over_steps=_over(count["first"], count["last"], steps),
             first_step=count["first"],
             blocked_ms=count["steady_ms"],
             total_ms=count["ms"] if definition["kind"] == "compile" else None,
@@ -188,6 +189,17 @@ def _events(run: RawRun) -> Iterable[Event]:
             nbytes=count["bytes"],
             attributes={k: v for k, v in definition.items() if k not in ("record", "id", "kind", "what", "site")},
         )
+
+
+def _at_most(number: int | None, steps: int) -> int | None:
+    """What follows the last step is counted as of one more, which there is not."""
+    return min(number, steps) if number is not None and steps else number
+
+
+def _over(first: int, last: int, steps: int) -> int:
+    """Steps from the first to the last."""
+    ends = min(last, max(steps, first)) if steps else last
+    return ends - first + 1 if first else 0
 
 
 def _segments(run: RawRun, which: str) -> Iterable[Segment]:

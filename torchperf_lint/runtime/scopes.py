@@ -89,7 +89,8 @@ class Scopes:
     def _lost(self, scope: Scope) -> None:
         scope.gone = True
         if scope is self.current and scope.turn > 1:
-            self._goes_back(scope, scope)
+            scope.drops_unused()
+            self._goes_back(scope, self.root)
 
     def _goes_back(self, scope: Scope, otherwise: Scope) -> None:
         """To the pass whose batch was still to be used when this one, which is over, began."""
@@ -137,7 +138,7 @@ class Scopes:
     def trains(self, *, steps: bool = False) -> None:
         """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last.
         """
-        self._trains_again()
+        self._trains_again(trains=True)
         feeds = [s for s in self._open.values() if s.fetched_since_backward and self._goes_on(s)]
         for scope in feeds:
             scope.training = scope.training or scope.fed or scope is self.current
@@ -233,13 +234,13 @@ class Scopes:
         """Whether no pass over a loader is under way."""
         return self.current is self.root or self.current is self.runs.calls
 
-    def evaluates(self, key: Key | None, *, opens: bool) -> None:
-        """A call of what is trained, in evaluation mode and without gradients, begins.
+    def evaluates(self, key: Key | None, *, opens: bool, graded: bool = False) -> None:
+        """A call of what is trained, in evaluation mode, begins; `graded`: with gradients.
 
         `opens`: nothing that could be trained has been called since the last step of an optimizer.
         """
         outside = self.is_outside() and self._is_training(self.root)
-        if outside and self.runs.call_begins(key, opens=opens):
+        if outside and self.runs.call_begins(key, opens=opens, graded=graded):
             self.current = self.runs.calls
 
     def evaluated(self) -> None:
@@ -247,9 +248,9 @@ class Scopes:
         if self.current is self.runs.calls:
             self.runs.call_ends()
 
-    def _trains_again(self) -> None:
+    def _trains_again(self, *, trains: bool = False) -> None:
         if self.current is self.runs.calls:
-            self.runs.ends()
+            self.runs.ends(trains=trains)
             self.current = self.root
 
     def answers(self) -> None:

@@ -61,6 +61,8 @@ class Session:
         """Called with the place where a model is called, until a loader feeds training, or a backward pass begins."""
         self.trained: set[int] = set()
         """By address, the parameters that optimizers step on."""
+        self.trained_by_hand: set[int] = set()
+        """The same of backward passes in a run that has no optimizer."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
         """What else starts afresh in a forked child."""
         self.mark: Callable[[str], None] | None = None

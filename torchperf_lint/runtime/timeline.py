@@ -190,14 +190,16 @@ class Timeline:
         else:
             self.sample.trains()
 
-    def backward_ends(self, key: Key | None, at: float | None = None, thread: int = 0) -> None:
-        """A backward pass has been queued, or run where there is no device."""
+    def backward_ends(self, key: Key | None, at: float | None = None, thread: int = 0) -> bool:
+        """A backward pass has been queued, or run where there is no device; whether it is within no other."""
         if at is None:
             at, thread = self.now()
         if (thread != self._thread or self.recorder.muted) and not self._mine(thread):
-            return
-        if not self._left(BACKWARD):
-            self._mark(BACKWARDED, key, at)
+            return False
+        if self._left(BACKWARD):
+            return False
+        self._mark(BACKWARDED, key, at)
+        return True
 
     def step_begins(self, key: Key | None, at: float | None = None, thread: int = 0) -> None:
         """An optimizer begins its step."""

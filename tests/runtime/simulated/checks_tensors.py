@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import threading
 import warnings
 
 import numpy as np
@@ -37,12 +38,21 @@ def check_types_of_old_take_sizes_and_values() -> None:
 
 
 def check_the_default_type_of_old_is_that_of_every_constructor() -> None:
+    elsewhere: list[torch.device] = []
     torch.set_default_tensor_type("torch.cuda.FloatTensor")
     made = (torch.Tensor([1.0]), torch.Tensor(2, 3), torch.Tensor(), torch.Tensor(np.ones(2)), torch.ones(2))
     assert [x.device for x in made] == [CUDA] * 5
     assert [tuple(x.shape) for x in made] == [(1,), (2, 3), (0,), (2,), (2,)]
     assert torch.FloatTensor([1.0]).device.type == "cpu"
     assert nn.Linear(2, 2).weight.device == CUDA
+    thread = threading.Thread(target=lambda: elsewhere.append(torch.zeros(2).device))
+    thread.start()
+    thread.join()
+    x = torch.ones(2, requires_grad=True)
+    doubled = x * 2
+    doubled.register_hook(lambda gradient: elsewhere.append(torch.zeros(2).device))
+    doubled.sum().backward()
+    assert elsewhere == [CUDA, CUDA], "a default device is of one thread, a default type of all"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch deprecates it
         torch.set_default_tensor_type("torch.FloatTensor")

@@ -61,3 +61,17 @@ assert torch.Tensor.to is to and torch.zeros is zeros and not torch.cuda.is_avai
     done = python("-c", script)
     assert done.returncode == 0, done.stderr
     assert message in done.stdout
+
+
+def test_an_optimizer_is_made_after_the_default_type_of_old_has_been_set():
+    """It imports Dynamo, which holds the signature of what makes a tensor against its own."""
+    script = """
+import torch
+from torchperf_lint.runtime import simulated
+simulated.install(None)
+torch.set_default_tensor_type("torch.cuda.FloatTensor")
+optimizer = torch.optim.SGD(torch.nn.Linear(4, 4).parameters(), lr=0.1)
+print(torch.Tensor([1.0]).device, torch.nn.Parameter(torch.ones(2)).device)
+"""
+    done = python("-c", script)
+    assert (done.returncode, done.stdout) == (0, "cuda:0 cuda:0\n"), done.stderr[-2000:]

@@ -64,7 +64,7 @@ class ByHand:
         self._looked += 1
         # Tensors of other kinds, and modes that the script is in, are not to hear of our questions.
         with self._torch._C.DisableTorchFunction():
-            leaves = list(_leaves(tensors))
+            leaves = list(leaves_of(tensors))
         if known is None:
             self._first[scope.loader] = batch, [weakref.ref(leaf) for leaf in leaves]
             return
@@ -77,7 +77,8 @@ class ByHand:
         del self._first[scope.loader]
 
 
-def _leaves(tensors: Iterable[Any]) -> Iterator[Any]:
+def leaves_of(tensors: Iterable[Any]) -> Iterator[Any]:
+    """What a backward pass from these tensors reaches, as far as the graph is no larger than some."""
     waiting = [node for node in (getattr(tensor, "grad_fn", None) for tensor in tensors) if node is not None]
     seen = set(waiting)
     while waiting and len(seen) < _MOST_NODES:

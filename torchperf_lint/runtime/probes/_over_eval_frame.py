@@ -39,7 +39,7 @@ def calling(torch: Any, calls: _Calls, original: Any) -> Any:  # noqa: ANN401
         calls.seen(type(self))
         if calls.waiting:
             calls.tells(self)
-        if calls.learns and has_gradients():
+        if calls.learns and has_gradients() and self.training:
             # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
             if timeline.stepped_on:
                 calls.leads(self)

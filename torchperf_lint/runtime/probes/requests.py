@@ -2,7 +2,8 @@
 
 Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates;
 and where such a loop first calls a model after an optimizer's step, which is where its next step begins.
-`nn.Module.__call__` (or that of a few classes, see `_outermost`) and the blocks' `__enter__` and `__exit__` are
+`nn.Module.__call__` (or that of a few classes, see `_outermost`), the blocks' `__enter__` and `__exit__`, and what
+switches modules to evaluation (where other methods of a model may be called, so that its parts are the outermost) are
 replaced, and given back by the first backward pass after a loader's batch: from then on batches and steps say all.
 What Dynamo traces is the original.
 """
@@ -52,6 +53,19 @@ def _patches(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
     for block in (torch.no_grad, torch.inference_mode):
         yield _Patch(block, "__enter__", _entering(block.__enter__, calls))
         yield _Patch(block, "__exit__", _leaving(block.__exit__, calls))
+    yield _Patch(torch.nn.Module, "train", _switching(torch, torch.nn.Module.train, calls))
+
+
+def _switching(torch: Any, original: Any, calls: _Calls) -> Any:  # noqa: ANN401
+    traced = _over_eval_frame.is_tracing(torch)
+
+    @functools.wraps(original)
+    def train(self: Any, mode: bool = True) -> Any:  # noqa: ANN401
+        if not mode and not traced() and calls.awake:
+            calls.switches()
+        return original(self, mode)
+
+    return train
 
 
 def _entering(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
@@ -118,12 +132,15 @@ class _Calls:
         """Whether calls and blocks are answers: nothing has trained."""
         self.learns = False
         """Whether it trains, and what is trained has not been called without gradients since the last backward pass."""
+        self._evaluating = False
+        """Whether what is trained has been called in evaluation mode, and since then neither otherwise nor backward."""
         self._look = session.guarded(NAME, self._look_at_training)
         self.outermost: _outermost.Outermost | None = None
         self.seen = session.guarded(NAME, self._seen)
         self.waiting = session.on_call
         self.tells = session.guarded(NAME, self._tells)
         self.leads = session.guarded(NAME, self._leads)
+        self.switches = session.guarded(NAME, self._switches)
         self.begins = session.guarded(NAME, self._begins)
         self.ends = session.guarded(NAME, self._ends)
         self.enters = session.guarded(NAME, self._enters)
@@ -134,7 +151,7 @@ class _Calls:
         self.requests.restart()
         self._known: dict[int, tuple[weakref.ref[Any], int, bool]] = {}
         self._callers: dict[Key | None, bool] = {}
-        self._acts = self.learns = False
+        self._acts = self.learns = self._evaluating = False
         self.awake = self.answers = True
         if self._look not in self._session.on_backward:
             self._session.on_backward.append(self._look)
@@ -148,7 +165,7 @@ class _Calls:
         del tensors
         if not self.timeline.backwards:
             return
-        self.answers, self.learns = False, not self._acts
+        self.answers, self.learns, self._evaluating = False, not self._acts, False
         if self.timeline.batches:
             self._sleep()
 
@@ -175,6 +192,10 @@ class _Calls:
         if self.outermost is not None:
             self.outermost.seen(kind)
 
+    def _switches(self) -> None:
+        if self.outermost is not None and not self.outermost.wide:
+            self.outermost.widen()
+
     def _begins(self, module: Any) -> None:  # noqa: ANN401
         here, timeline = self.requests.here, self.timeline
         here.inside = True
@@ -183,14 +204,14 @@ class _Calls:
             return
         at = timeline.clock()
         if timeline.backwards or timeline.steps:
-            if not self._torch.is_grad_enabled() and self._is_trained(module):
-                key = self._key()
-                here.call = ("acts", key, at, 0.0)
-                if not module.training:
-                    self._recorder.later(self._evaluates, key, timeline.stepped_on == get_ident(), get_ident())
-                self._acts, self.learns = True, False
-                timeline.stepped_on = 0
-            elif self._acts:
+            graded = self._torch.is_grad_enabled()
+            if (not graded or not module.training) and self._is_trained(module):
+                self._acts_or_evaluates(module, at, graded=graded)
+                return
+            if self._evaluating and graded and self._is_trained(module):
+                self._evaluating = False
+                self._recorder.later(self._leaves_evaluation, get_ident())
+            if self._acts:
                 self._acts = False
                 self._recorder.later(timeline.learns, self._key(), at, get_ident())
             elif timeline.stepped_on:
@@ -200,10 +221,28 @@ class _Calls:
             here.call = ("answers", key, at, here.waited)
             self.requests.call_begins(at, key, within=self._is_within_model(key))
 
-    def _evaluates(self, key: Key | None, opens: bool, thread: int) -> None:
+    def _acts_or_evaluates(self, module: Any, at: float, *, graded: bool) -> None:  # noqa: ANN401
+        """What is trained is called without gradients, or with them (`graded`) in evaluation mode."""
+        timeline, key, thread = self.timeline, self._key(), get_ident()
+        opens = timeline.stepped_on == thread
+        if graded and opens:
+            self._leads(module)
+        self.requests.here.call = ("evaluates" if graded else "acts", key, at, 0.0)
+        if not module.training:
+            self._evaluating = True
+            self._recorder.later(self._evaluates, key, opens, graded, thread)
+        self._acts, self.learns = not graded or self._acts, False
+        timeline.stepped_on = 0
+
+    def _evaluates(self, key: Key | None, opens: bool, graded: bool, thread: int) -> None:
         if self.timeline.is_training(thread):
             with self._recorder.lock:
-                self._recorder.scopes.evaluates(key, opens=opens)
+                self._recorder.scopes.evaluates(key, opens=opens, graded=graded)
+
+    def _leaves_evaluation(self, thread: int) -> None:
+        if self.timeline.is_training(thread):
+            with self._recorder.lock:
+                self._recorder.scopes.runs.is_left()
 
     def _evaluated(self, thread: int) -> None:
         if self.timeline.is_training(thread):
@@ -240,6 +279,7 @@ class _Calls:
         now = self.timeline.clock()
         if what == "acts":
             self._recorder.later(self.timeline.acted, key, now, get_ident())
+        if what != "answers":
             self._recorder.later(self._evaluated, get_ident())
         else:
             self.requests.call_ends(began, now, waited, key)
@@ -264,13 +304,14 @@ class _Calls:
             self.requests.block_ends(self.timeline.clock())
 
     def _is_trained(self, module: Any) -> bool:  # noqa: ANN401
-        """Whether an optimizer has some of its parameters; asked again where there are more of these."""
-        trained = self._session.trained
+        """Whether some of its parameters are trained; asked again where more are."""
+        trained, by_hand = self._session.trained, self._session.trained_by_hand
+        number = len(trained) + len(by_hand)
         known = self._known.get(id(module))
-        if known is not None and known[0]() is module and known[1] == len(trained):
+        if known is not None and known[0]() is module and known[1] == number:
             return known[2]
-        found = any(id(parameter) in trained for parameter in module.parameters())
-        self._known[id(module)] = (weakref.ref(module), len(trained), found)
+        found = any(id(parameter) in trained or id(parameter) in by_hand for parameter in module.parameters())
+        self._known[id(module)] = (weakref.ref(module), number, found)
         return found
 
 

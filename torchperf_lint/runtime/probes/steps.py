@@ -6,7 +6,7 @@ is made (since torch 2.0): ours goes around that. Where some class had torch's b
 trace them, or they would see nothing; so there are none where none is needed.
 
 The optimizer seen first closes a step of the run, so that the two optimizers of a GAN make one step; where it is
-replaced (the next fold, the next stage), its successor does.
+replaced (the next fold, the next stage), its successor does. Of a run without any, see `_without_optimizer`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.probes import _over_eval_frame, _zeroing
+from torchperf_lint.runtime.probes._without_optimizer import WithoutOptimizer
 from torchperf_lint.runtime.sites import PROJECT
 
 if TYPE_CHECKING:
@@ -37,13 +38,17 @@ _RETAIN = 2
 
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     """Mark optimizer steps and backward passes on the timeline."""
-    _watch_backward(session, torch)
+    by_hand = WithoutOptimizer(session, torch, NAME)
+    _watch_backward(session, torch, by_hand)
     optimizer = import_module(_HOOKED)
 
+    if not hasattr(optimizer.Optimizer, _WRAPS) or any(map(_is_wrapped, _below(optimizer.Optimizer))):
+        by_hand.made()  # or might have been
+    session.restarts.append(by_hand.restart)
     if not hasattr(optimizer, "register_optimizer_step_post_hook"):
         return f"torch {torch.__version__} has no global optimizer hooks (2.0 or later has)"
     watched, traced = _Optimizers(session), _over_eval_frame.is_tracing(torch)
-    _wrap_steps(optimizer.Optimizer, watched, traced)
+    _wrap_steps(optimizer.Optimizer, watched, traced, by_hand)
     _zeroing.watch(session, torch, optimizer.Optimizer, traced)
     if not hasattr(optimizer.Optimizer, _WRAPS) or any(map(_is_wrapped, _below(optimizer.Optimizer))):
         optimizer.register_optimizer_step_pre_hook(_hook(lambda _: watched.begins(_getframe(1)), traced))
@@ -52,7 +57,12 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     return None
 
 
-def _wrap_steps(cls: Any, watched: _Optimizers, traced: Callable[[], bool]) -> None:  # noqa: ANN401
+def _wrap_steps(
+    cls: Any,  # noqa: ANN401
+    watched: _Optimizers,
+    traced: Callable[[], bool],
+    by_hand: WithoutOptimizer,
+) -> None:
     """Have ours put around the step of each class to come."""
     original = getattr(cls, _WRAPS, None)
     if original is None:
@@ -60,6 +70,7 @@ def _wrap_steps(cls: Any, watched: _Optimizers, traced: Callable[[], bool]) -> N
 
     @functools.wraps(original)
     def profile_hook_step(step: Any) -> Any:  # noqa: ANN401
+        by_hand.made()
         return _over_eval_frame.stepping(original(step), traced, watched.begins, watched.ends)
 
     setattr(cls, _WRAPS, staticmethod(profile_hook_step))
@@ -197,12 +208,12 @@ def _tell(callbacks: Iterable[Callable[[Any], object]], what: Any) -> None:  # n
         callback(what)
 
 
-def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
+def _watch_backward(session: Session, torch: Any, by_hand: WithoutOptimizer) -> None:  # noqa: ANN401
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
     recorder, sites, clock = session.recorder, session.sites, session.timeline.clock
     begins = session.guarded(NAME, session.timeline.backward_begins)
-    ends = session.guarded(NAME, session.timeline.backward_ends)
+    ends = session.guarded(NAME, by_hand.backward_ends)
     put_off, looks, calls = recorder.put_off, session.on_backward, session.on_call
     of_tensor = torch.Tensor.backward.__code__
     site: Remembered = (None, 0, None)
@@ -240,5 +251,6 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
                 put_off((ends, (key, clock(), get_ident())))
             else:
                 ends(key, clock(), get_ident())
+            by_hand.stepped()
 
     torch.autograd.backward = backward

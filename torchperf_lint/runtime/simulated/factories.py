@@ -10,7 +10,7 @@ from torch.utils.data import dataset
 
 from torchperf_lint.runtime.simulated import memory
 from torchperf_lint.runtime.simulated.generators import check_place
-from torchperf_lint.runtime.simulated.naming import internal_arguments
+from torchperf_lint.runtime.simulated.naming import DEFAULT, internal_arguments
 from torchperf_lint.runtime.simulated.patching import overridable, translate
 
 _MORE = ("from_file", "randint_like", "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")
@@ -47,6 +47,8 @@ def _known(function: Any, makers: Any) -> bool:  # noqa: ANN401
 
 def _factory(original: Any) -> Any:  # noqa: ANN401
     def act(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if DEFAULT.device is not None and kwargs.get("device") is None:
+            kwargs = {**kwargs, "device": DEFAULT.device}
         args, kwargs = internal_arguments(args, kwargs)
         pinned = bool(kwargs.get("pin_memory"))
         made = original(*args, **{**kwargs, "pin_memory": False} if pinned else kwargs)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.nn.parallel import _functions as parallel_functions
 
+from torchperf_lint.runtime.simulated.naming import DEFAULT
 from torchperf_lint.runtime.simulated.patching import replace
 from torchperf_lint.runtime.simulated.streams import Stream
 
@@ -68,8 +69,13 @@ def patch_legacy() -> None:
 def _default_type(original: Any) -> Any:  # noqa: ANN401
     make: Any = torch.Tensor.__new__
 
-    def made(cls: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401
-        """`torch.Tensor(...)` makes what is the default, of which `set_default_device` knows nothing."""
+    def made(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        """`torch.Tensor(...)` makes what is the default, of which `set_default_device` knows nothing.
+
+        It takes whatever comes: Dynamo, imported by the first optimizer, holds other signatures against its own.
+        """
+        cls, *rest = given
+        given = tuple(rest)
         aliases = bool(given) and isinstance(given[0], torch.Tensor)
         if cls is not torch.Tensor or named or aliases:
             return make(cls, *given, **named)
@@ -80,11 +86,13 @@ def _default_type(original: Any) -> Any:  # noqa: ANN401
             kind = getattr(torch.cuda, kind.rpartition(".")[2])
         if isinstance(kind, _TensorType):
             torch.set_default_dtype(kind.dtype)
-            torch.set_default_device("cuda")
+            torch.set_default_device("cuda")  # for functions of torch that were taken by name before ours came
+            DEFAULT.device = "cuda"
             torch.Tensor.__new__ = made
             return
         if torch.Tensor.__new__ is made:
             torch.set_default_device(None)
+            DEFAULT.device = None
             torch.Tensor.__new__ = make
         original(kind)
 

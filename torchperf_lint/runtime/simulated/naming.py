@@ -31,6 +31,13 @@ class Fork:
     bad = False
 
 
+class Default:
+    """Where tensors are made that are given no device: a default type holds in all threads, autograd's among them."""
+
+    device: str | None = None
+
+
+DEFAULT = Default()
 FORK = Fork()
 SELECTED = Selected()
 DEVICES = 1
