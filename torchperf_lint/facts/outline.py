@@ -43,6 +43,7 @@ from torchperf_lint.facts.signatures import (
 )
 from torchperf_lint.facts.states import is_rare_case
 from torchperf_lint.facts.syntax import MAX_DEPTH, names_of, parse, side_by_side
+from torchperf_lint.facts.turned_flags import is_seldom
 from torchperf_lint.facts.type_aliases import aliased_class
 
 
@@ -309,6 +310,8 @@ class _Outliner:
             return body is None or not drops(body, node.test)
         if body is None:
             return False
+        if is_seldom(node.test, body):
+            return True
         if self.filling.fill(node, self.class_of(context), body) or self.filling.fills_behind(node, body):
             return True
         if fills_a_name(node, body) or fills_a_table(node, body):
