@@ -89,7 +89,7 @@ MADE = "rows = torch.arange(depth.size(1)).type_as(depth)  # <-"
         ("global grid", "if grid is None:", f"{MADE}\n        grid = rows\n    return grid", False),
         ("grid = None", "if grid is None:", f"{MADE}\n        grid = rows\n    return grid", True),
         ("global grid", "if grid is not None:", f"return grid\n    {MADE}\n    grid = rows\n    return grid", False),
-        ("global grid", "if grid is not None and len(grid) == len(depth):", f"return grid\n    {MADE}\n    grid = rows", False),
+        ("global grid", "if grid is not None and len(grid) == 3:", f"return grid\n    {MADE}\n    grid = rows", False),
         ("global grid", "if grid is not None or len(depth) > 3:", f"return grid\n    {MADE}\n    grid = rows", True),
         ("global grid", "if depth is not None:", f"return grid\n    {MADE}\n    grid = rows", True),
         ("pass", "if grid is not None:", f"return grid\n    {MADE}\n    return rows", True),

@@ -29,7 +29,13 @@ _SET_FOR = pattern(r"(?:^|[._])(?:w|weight|lambda|lam|alpha|beta|gamma|coeff?)_\
 """`lambda_gp`; but `w_loss` is a loss."""
 
 
-def only_scales(body: Body, function: int, name: str, line: int) -> bool:
+def graded_at(body: Body, function: int, name: str) -> int | None:
+    """The line where a function calls `backward` on a name, or on what it is a term of, and no mere factor."""
+    line = body.backward_operands(function).get(name)
+    return None if line is None or _only_scales(body, function, name, line) else line
+
+
+def _only_scales(body: Body, function: int, name: str, line: int) -> bool:
     """Whether a name is nothing but a factor or divisor of what `backward` runs on at a line of a function."""
     for statement in body.statements(function):
         if not isinstance(statement, ast.Expr) or not statement.lineno <= line <= (statement.end_lineno or 0):
