@@ -99,6 +99,8 @@ def test_a_list_that_every_turn_joins(change):
         ("for i in range(9):", True),
         ("for layer in self.layers:", False),
         ("for name in names:", False),
+        ("for i in range(envs.action_space[0].shape):", False),
+        ("for i in range(len(self.spaces)):", True),
         ("for row in table:", True),
         ("for i in range(x.shape[0]):", True),
         ("while i < n:", True),

@@ -34,7 +34,8 @@ _SHRINKS = frozenset({"pop", "popleft", "clear", "remove"})
 FEW_BY_NAME = pattern(
     r"config|layer|block|child|channel|(?:^|[^a-z])chs?(?:$|_|[^a-z])|head(?!er)|level|stage|scale|branch|conv|pyramid|dilation|module|expert|adapter|lora|model|net(?:s|$|\b)"
     r"|decoder|encoder|key|name|field|modalit|camera|depth|group|part|split|kernel|factor|aspect|stride|feat|attr|col(?:s|umn)"
-    r"|task|criteri|loss|component|device|gpu|rank|axis|axes|dims?\b|view|aug|tta|flip|chunk",
+    r"|task|criteri|loss|component|device|gpu|rank|axis|axes|dims?\b|view|aug|tta|flip|chunk"
+    r"|(?:action|observation|obs|state)_spaces?\b",
     re.IGNORECASE,
 )
 """What loops go over whose turns a network's layout or a configuration fixes, a handful most often."""
