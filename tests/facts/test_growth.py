@@ -120,6 +120,21 @@ def test_the_loop_over_which_it_grows():
     assert found.loop.target.id == "c"
 
 
+PARTS = "for i in range(len(envs.{of})):\n    if {first}:\n        x = b\n    else:\n        x = torch.cat([x, b])"
+
+
+@pytest.mark.parametrize(
+    ("of", "first", "grows"),
+    [
+        ("action_space", "i == 0", False),
+        ("action_space", "x is None", True),  # never again, in a later batch
+        ("rows", "i == 0", True),
+    ],
+)
+def test_what_the_first_turn_begins_anew_does_not_grow_further_out(of, first, grows):
+    assert (growth(PARTS.format(of=of, first=first)) is not None) is grows
+
+
 @pytest.mark.parametrize(
     ("begun", "grows"),
     [

@@ -21,7 +21,7 @@ from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, each_way, ma
 from torchperf_lint.facts.parameter_tests import ways as tests_of
 from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.syntax import nodes_of
-from torchperf_lint.facts.turned_flags import usual_argument
+from torchperf_lint.facts.turned_flags import usual
 
 
 def options_around(index: Index, path: str, number: int) -> set[str]:
@@ -136,9 +136,18 @@ class Given:
             yield UNKNOWN if kind is None else kind
 
     def _usual(self, site: CallSite, value: ast.expr) -> bool | None:
+        """What an argument is in all calls but one: `skip=not self.wanted`, a flag that the caller takes down."""
         body = self.body_of(site.path) if isinstance(value, ast.UnaryOp | ast.Attribute | ast.Name) else None
-        at = (site.call.line, site.call.column)
-        return usual_argument(body, site.call.function, value, at) if body is not None else None
+        node = body.functions.get(site.call.function) if body is not None else None
+        if body is None or not isinstance(node, ast.FunctionDef):
+            return None
+        if isinstance(value, ast.Name):
+            bound = body.reaching(site.call.function, value.id, (site.call.line, site.call.column)) or ()
+            values = [d.value for d in bound if d.how == "assign"]
+            if len(bound) != 1 or len(values) != 1 or values[0] is None:
+                return None
+            value = values[0]
+        return usual(value, node.body, site.call.line)
 
     def turned_away(self, key: FunctionKey, way: str, line: int) -> bool:
         """Whether each call, of which there are some, gives a parameter a flag that is for another way but for once."""

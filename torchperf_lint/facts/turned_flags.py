@@ -6,7 +6,7 @@
         self.stats = stats
         self.needs_stats = False
 
-Decided from one file's syntax, so outlines can hold the answer for tests; for arguments, calls are held against it.
+Decided from one file's syntax, so outlines can hold the answer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.once import attribute_asked
-from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.syntax import children_of, nodes_of
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -27,28 +25,16 @@ _Turn = tuple[ast.stmt, ast.expr | None]
 
 def is_seldom(test: ast.expr, around: Sequence[ast.stmt]) -> bool:
     """Whether a test, in a function with this body, asks for a flag that the function turns once it has acted on it."""
-    return _usual(test, around, test.lineno) is False
+    return usual(test, around, test.lineno) is False
 
 
-def usual_argument(body: Body, function: int, value: ast.expr, at: Position) -> bool | None:
-    """What an argument is in nearly all calls: `not self.needs_stats` is True; None where that cannot be told."""
-    node = body.functions.get(function)
-    if not isinstance(node, ast.FunctionDef):
-        return None
-    if isinstance(value, ast.Name):
-        bound = body.reaching(function, value.id, at)
-        if bound is None or len(bound) != 1 or bound[0].how != "assign" or bound[0].value is None:
-            return None
-        value = bound[0].value
-    return _usual(value, node.body, at[0])
-
-
-def _usual(test: ast.expr, around: Sequence[ast.stmt], line: int) -> bool | None:
+def usual(test: ast.expr, around: Sequence[ast.stmt], line: int) -> bool | None:
+    """What `self.flag`, or `not self.flag`, is at a line but for once; None where the function does not turn it."""
     holds = True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, holds = test.operand, not holds
     flag = attribute_asked(test)
-    if not flag.startswith("self."):
+    if not flag.startswith("self.") or flag.count(".") > 1:
         return None
     turned = list(_turns(around, flag))
     values = [_value(statement) for statement, _ in turned]
