@@ -68,6 +68,7 @@ class _Block(NamedTuple):
 class _Outliner:
     def __init__(self, path: str, text: str) -> None:
         self.notes = Notes(path, text)
+        self.text = text
         self.out = self.notes.out
         self.expressions = Expressions(self.notes).read
         self.blocks: list[_Block] = []
@@ -310,7 +311,7 @@ class _Outliner:
             return body is None or not drops(body, node.test)
         if body is None:
             return False
-        if is_seldom(node.test, body):
+        if is_seldom(node.test, body, self.text):
             return True
         if self.filling.fill(node, self.class_of(context), body) or self.filling.fills_behind(node, body):
             return True

@@ -23,8 +23,16 @@ _Turn = tuple[ast.stmt, ast.expr | None]
 """An assignment of a flag, and the test of the branch that it stands in."""
 
 
-def is_seldom(test: ast.expr, around: Sequence[ast.stmt]) -> bool:
-    """Whether a test, in a function with this body, asks for a flag that the function turns once it has acted on it."""
+def is_seldom(test: ast.expr, around: Sequence[ast.stmt], text: str) -> bool:
+    """Whether a test, in a function with this body, asks for a flag that the function turns once it has acted on it.
+
+    `text`: the file's, in which it is looked for first.
+    """
+    asked = test.operand if isinstance(test, ast.UnaryOp) else test
+    if not isinstance(asked, ast.Attribute | ast.Call):
+        return False
+    if isinstance(asked, ast.Attribute) and not any(f".{asked.attr} = {value}" in text for value in (True, False)):
+        return False
     return usual(test, around, test.lineno) is False
 
 
