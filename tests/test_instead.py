@@ -7,6 +7,7 @@ from textwrap import dedent
 import pytest
 
 from torchperf_lint.lint import Target, lint
+from torchperf_lint.model import Confidence
 from torchperf_lint.settings import Settings
 
 STEP = """\
@@ -179,6 +180,41 @@ def told(tmp_path, text, code):
             "kept = torch.ones(3).type('torch.FloatTensor')\n        kept = kept.to(device)",
             "TPL251",
             "`torch.ones(..., device=device)`, and write `.to(torch.float)` for `.type(torch.FloatTensor)`, which",
+        ),
+        (
+            "rows = [label.cpu().numpy() for label in losses]\n        rows = torch.LongTensor(rows)",
+            "TPL255",
+            "`torch.from_numpy(np.stack(rows)).long()`",
+        ),
+        (
+            "rows = [label.cpu().numpy() for label in losses]\n        rows = torch.FloatTensor(rows)",
+            "TPL255",
+            "`torch.from_numpy(np.stack(rows)).float()`",
+        ),
+        (
+            "rows = [label.cpu().numpy() for label in losses]\n        rows = torch.tensor(rows, dtype=torch.long)",
+            "TPL255",
+            "`torch.from_numpy(np.stack(rows)).to(dtype=torch.long)`",
+        ),
+        (
+            "rows = [label.cpu().numpy() for label in losses]\n        rows = torch.as_tensor(rows)",
+            "TPL255",
+            "`torch.from_numpy(np.stack(rows))`",
+        ),
+        (
+            "ones = torch.ones(3)\n        if losses.is_cuda:\n            ones = ones.cuda()",
+            "TPL251",
+            "`torch.ones(..., device=losses.device)`",
+        ),
+        (
+            "ones = torch.ones(3)\n        if torch.cuda.is_available():\n            ones = ones.cuda()",
+            "TPL251",
+            '`torch.ones(..., device="cuda" if torch.cuda.is_available() else "cpu")`',
+        ),
+        (
+            "ones = 0\n        if losses.is_cuda:\n            ones = torch.ones(3).cuda()",
+            "TPL251",
+            '`torch.ones(..., device="cuda")`',
         ),
     ],
 )
@@ -521,6 +557,44 @@ _OF_ANOTHER = (
 def test_an_index_of_the_host_keeps_its_name_where_the_host_uses_it(tmp_path, also, instead, made, copied):
     text = PICKED.format(made=made, also=also)
     assert told(tmp_path, text, "TPL111")[1] == instead.format(made=copied)
+
+
+@pytest.mark.parametrize("made", ["np.where(np.asarray(seen) > 0)", "np.nonzero(np.asarray(seen))"])
+def test_a_tuple_of_arrays_is_copied_array_by_array(tmp_path, made):
+    assert told(tmp_path, PICKED.format(made=made, also=""), "TPL111") == (
+        "`rows`, a tuple of arrays, is host memory, and indexing copies it to the device every training step "
+        "(`for _ in range(1000)`, line 7)",
+        "copy it once for all its uses: `rows = tuple(torch.from_numpy(rows).to(x.device) for rows in rows)`",
+    )
+
+
+DECISIVE = """\
+import torch
+from torch import nn
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRU(8, 8)
+
+    def forward(self, x, masks):
+        ends = (masks.cuda()[1:] == 0.0).any(dim=-1).nonzero().squeeze().cpu()
+        ends = [0] + (ends + 1).numpy().tolist() + [x.size(0)]
+        outs = []
+        for i in range(len(ends) - 1):
+            outs.append(self.cell(x[ends[i] : ends[i + 1]])[0])
+        return torch.cat(outs)
+"""
+
+
+def test_a_copy_that_steers_the_loop_is_not_told_to_come_after_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(DECISIVE)
+    settings = Settings(select=("TPL105",), confidence=Confidence.POSSIBLE)
+    report = lint(Target(tmp_path, settings, (path,)))
+    assert [f.instead.partition(",")[0] for f in report.findings] == ["what runs next depends on it"]
+
 
 WIDTHS = """\
 import torch

@@ -24,6 +24,7 @@ from torchperf_lint.facts import (
     documented,
     expressions,
     filled_elsewhere,
+    filled_globals,
     filled_names,
     first_turns,
     flags,
@@ -47,6 +48,7 @@ from torchperf_lint.facts import (
     states,
     syntax,
     torch_versions,
+    turned_flags,
     type_aliases,
 )
 from torchperf_lint.facts.hotness import Reach
@@ -180,6 +182,7 @@ def _made_by() -> str:
         outline,
         expressions,
         filled_elsewhere,
+        filled_globals,
         filled_names,
         moved_beside,
         notes,
@@ -209,6 +212,7 @@ def _made_by() -> str:
         signatures,
         syntax,
         torch_versions,
+        turned_flags,
         type_aliases,
     )
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]

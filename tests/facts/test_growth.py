@@ -99,6 +99,8 @@ def test_a_list_that_every_turn_joins(change):
         ("for i in range(9):", True),
         ("for layer in self.layers:", False),
         ("for name in names:", False),
+        ("for i in range(envs.action_space[0].shape):", False),
+        ("for i in range(len(self.spaces)):", True),
         ("for row in table:", True),
         ("for i in range(x.shape[0]):", True),
         ("while i < n:", True),
@@ -116,6 +118,21 @@ def test_the_loop_over_which_it_grows():
     found = growth("x = b[:0]\nfor c in b:\n    for layer in layers:\n        x = torch.cat([x, layer(c)])")
     assert found is not None
     assert found.loop.target.id == "c"
+
+
+PARTS = "for i in range(len(envs.{of})):\n    if {first}:\n        x = b\n    else:\n        x = torch.cat([x, b])"
+
+
+@pytest.mark.parametrize(
+    ("of", "first", "grows"),
+    [
+        ("action_space", "i == 0", False),
+        ("action_space", "x is None", True),  # never again, in a later batch
+        ("rows", "i == 0", True),
+    ],
+)
+def test_what_the_first_turn_begins_anew_does_not_grow_further_out(of, first, grows):
+    assert (growth(PARTS.format(of=of, first=first)) is not None) is grows
 
 
 @pytest.mark.parametrize(

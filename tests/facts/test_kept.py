@@ -193,3 +193,36 @@ def test_without_any_backward_pass_only_evaluation_is_told(function, found):
         return total
     """
     assert bool(kept(snippet)) is found
+
+
+LEVELS = """
+    def train(models, sampler, criterion, steps, {parameters}):
+        {before}
+        for _ in range(steps):
+            x, y = sampler.draw()
+            {each}
+            for level in {levels}:
+                optimizer, net = models[level]
+                optimizer.zero_grad()
+                out = net(x)
+                found.append(out)
+                loss = F.mse_loss(out["rgb"], y)
+                loss.backward()
+                optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "each", "levels", "parameters", "grows"),
+    [
+        ("pass", "found = []", "range(models['cascade_level'])", "other", False),
+        ("pass", "found = []", "range(2)", "other", False),
+        ("pass", "found = []", "('coarse', 'fine')", "other", False),
+        ("found = []", "pass", "range(models['cascade_level'])", "other", True),
+        ("pass", "found = []", "range(n)", "n", True),
+        ("pass", "found = []", "level_loader", "level_loader", True),
+    ],
+)
+def test_a_list_of_a_few_levels_is_made_anew_in_each_step(before, each, levels, parameters, grows):
+    text = LEVELS.format(before=before, each=each, levels=levels, parameters=parameters)
+    assert bool(kept(text)) is grows

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_none, is_text, is_true
-from torchperf_lint.facts.once import RESETS, attribute_asked, missing_in
+from torchperf_lint.facts.once import ASPECTS, RESETS, attribute_asked, missing_in
 from torchperf_lint.facts.syntax import children_of, nodes_of
 
 _OWN = "self."
@@ -55,7 +55,7 @@ class Filling:
         bodies = [self._body(methods[name].body) for name in _own_calls(node.body) if name in methods]
         kept = [value for body in bodies for value in body.surely(missing or flag)]
         if missing:
-            return any(not _may_be_none(value) for value in kept) and self._stays(missing, around)
+            return any(not may_be_none(value) for value in kept) and self._stays(missing, around)
         return any(is_true(value) for value in kept) and self._stays(flag, around, is_flag=True)
 
     def fills_behind(self, node: ast.If, around: Sequence[ast.stmt]) -> bool:
@@ -109,13 +109,25 @@ class _Given(NamedTuple):
 
 
 def _missing_in(test: ast.expr) -> str:
-    """The attribute that a lone test finds not there: `self.grid is None`, `not hasattr(self, "grid")`; or ""."""
+    """The attribute that a lone test finds not there: `self.grid is None`, `not hasattr(self, "grid")`; or "".
+
+    Or that it finds of another size: `self.grid is None or self.grid.size(0) < n`.
+    """
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        missing = _missing_in(test.values[0])
+        return missing if all(_asks_aspect(part, missing) for part in test.values[1:]) else ""
     if isinstance(test, ast.Compare):
         lone = isinstance(test.ops[0], ast.Is)
     else:
         lone = isinstance(test, ast.UnaryOp) and isinstance(test.operand, ast.Call)
         lone = lone and chain(test.operand.func) == "hasattr"  # type: ignore[attr-defined]
     return _of_self((missing_in(test) or "") if lone else "")
+
+
+def _asks_aspect(test: ast.expr, attribute: str) -> bool:
+    """`self.grid.size(0) < n`, `self.grid.device != x.device`."""
+    asked = (n for n in nodes_of(test) if isinstance(n, ast.Attribute) and n.attr in ASPECTS)
+    return isinstance(test, ast.Compare) and any(chain(n.value) == attribute for n in asked)
 
 
 def _flag_in(test: ast.expr) -> str:
@@ -180,7 +192,7 @@ def _kept_by(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         yield chain(statement.target), statement.value
 
 
-def _may_be_none(value: ast.expr) -> bool:
+def may_be_none(value: ast.expr) -> bool:
     """Whether None stands in an expression where it may be what it gives: `None if fresh else h`, `h, None`."""
     stack = [value]
     while stack:
@@ -207,7 +219,7 @@ def _given_in(tree: ast.Module) -> _Given:
         stack += children_of(node)
         if isinstance(node, _ASSIGNS) and node.value is not None:
             names = _attributes(node.targets if isinstance(node, ast.Assign) else [node.target])
-            given.emptied.update(names if _may_be_none(node.value) else ())
+            given.emptied.update(names if may_be_none(node.value) else ())
             given.lowered.update(() if is_true(node.value) else names)
         else:
             names = _deleted(node)

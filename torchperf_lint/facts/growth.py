@@ -34,7 +34,8 @@ _SHRINKS = frozenset({"pop", "popleft", "clear", "remove"})
 FEW_BY_NAME = pattern(
     r"config|layer|block|child|channel|(?:^|[^a-z])chs?(?:$|_|[^a-z])|head(?!er)|level|stage|scale|branch|conv|pyramid|dilation|module|expert|adapter|lora|model|net(?:s|$|\b)"
     r"|decoder|encoder|key|name|field|modalit|camera|depth|group|part|split|kernel|factor|aspect|stride|feat|attr|col(?:s|umn)"
-    r"|task|criteri|loss|component|device|gpu|rank|axis|axes|dims?\b|view|aug|tta|flip|chunk",
+    r"|task|criteri|loss|component|device|gpu|rank|axis|axes|dims?\b|view|aug|tta|flip|chunk"
+    r"|(?:action|observation|obs|state)_spaces?\b",
     re.IGNORECASE,
 )
 """What loops go over whose turns a network's layout or a configuration fixes, a handful most often."""
@@ -124,6 +125,8 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
             break  # each turn has one of its own
         if not _few(file, site, around) or _stands_for_a_list(file, site, around, target):
             loop = loop or around
+        if any(_of_first_turn(file, site, other, around) for other in others):
+            break  # further out it begins anew
     if loop is None:
         return _from_call_to_call(file, site, statement, target)
     itself = isinstance(target, ast.Name) and _made_of_itself(site.call, target.id)
@@ -239,6 +242,17 @@ def _exclusive(file: SourceFile, site: Site, other: ast.stmt, statement: ast.stm
             return ours[id(parent)] is not inner and not _same_block(parent, inner, ours[id(parent)])
         # `if x is None: x = y; continue`, and `if x is None: x = y[:0]` before the join.
         if isinstance(parent, ast.If) and _asks_first(parent.test):
+            return True
+    return False
+
+
+def _of_first_turn(file: SourceFile, site: Site, other: ast.stmt, loop: Loop) -> bool:
+    """`if i == 0: x = y` in `for i in range(n):`."""
+    parents = file.enclosing(site.record.function).parents
+    node: ast.AST = other
+    while node in parents and node is not loop:
+        node = parents[node]
+        if isinstance(node, ast.If) and _asks_first(node.test) and names_of(node.test) & _bound_by(loop):
             return True
     return False
 

@@ -232,10 +232,27 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
         return None
     if is_array(spot.file.project.values, index, spot.frame) is None or not used_again(spot, index):
         return None
+    if _is_tuple_of_arrays(spot, index):
+        return Source(
+            f"`{index.id}`, a tuple of arrays, is host memory",
+            copied_once(spot, index, "torch.from_numpy(rows)", each="rows"),
+        )
     return Source(
         f"the array `{index.id}` is host memory",
         copied_once(spot, index, f"torch.from_numpy({index.id})"),
     )
+
+
+def _is_tuple_of_arrays(spot: Spot, index: ast.Name) -> bool:
+    """`np.where(x > 0)`, `np.nonzero(x)`, `x.nonzero()`: one array for each dimension."""
+    bound = _bound(spot, index)
+    calls = [value for value in bound if isinstance(value, ast.Call)]
+    return bool(calls) and len(calls) == len(bound) and all(map(_gives_one_for_each_dimension, calls))
+
+
+def _gives_one_for_each_dimension(call: ast.Call) -> bool:
+    name = last_part(chain(call.func))
+    return name == "nonzero" or (name == "where" and len(call.args) == 1 and not call.keywords)
 
 
 def _matched(spot: Spot, index: ast.expr) -> Source | None:

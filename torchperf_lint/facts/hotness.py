@@ -125,18 +125,16 @@ class Hotness:
         if found is None or self.paths.never(found, path, index, self.calls_often, loop is not None):
             return None
         if self.paths.not_by(found, path, index, self.functions):
-            others = self._other_ways(FunctionKey(path, function), index)
+            others = self.other_ways(FunctionKey(path, function), index)
             found = min(others, key=lambda hot: hot.depth, default=found)
         around = self.around.kinds(path, index)
         behind = "optional" in around and not self.paths.asked_for(path, index, self.calls_often)
-        if loop is None and found.depth > 1 and self.seldom.is_seldom(FunctionKey(path, function)):
-            found = replace(found, confidence=Confidence.POSSIBLE)
-        found = self.named_calls.weighed(found)
+        found = self.weighed(found, FunctionKey(path, function)) if loop is None else self.named_calls.weighed(found)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         found = in_evaluation(found) if evaluates else found
         return replace(found, optional=True) if optional else found
 
-    def _other_ways(self, key: FunctionKey, index: int) -> Iterator[Hot]:
+    def other_ways(self, key: FunctionKey, index: int) -> Iterator[Hot]:
         """Why a region of a function is hot by those of its callers that get there."""
         for site in self.callers.get(key, ()):
             loop, free = self.around.climb(site.path, site.call.region)
@@ -150,6 +148,12 @@ class Hotness:
                 continue
             if not self.paths.not_by(other, key.path, index, self.functions):
                 yield other
+
+    def weighed(self, found: Hot, key: FunctionKey) -> Hot:
+        """A reason why a function is hot by its callers, as sure as these are."""
+        if found.depth > 1 and self.seldom.is_seldom(key):
+            found = replace(found, confidence=Confidence.POSSIBLE)
+        return self.named_calls.weighed(found)
 
     def calls_often(self, site: CallSite, reasons: Mapping[FunctionKey, Hot] | None = None) -> bool:
         """Whether a call runs in a hot loop or a hot function, by the reasons known so far where they are given."""

@@ -66,12 +66,13 @@ def used_again(spot: Spot, index: ast.Name) -> bool:
     return uses > 1
 
 
-def copied_once(spot: Spot, index: ast.Name, tensor_of_it: str, options: str = "") -> str:
+def copied_once(spot: Spot, index: ast.Name, tensor_of_it: str, options: str = "", each: str = "") -> str:
     """One copy for several uses: under another name, where what some of them index may be on the host.
 
-    `{device}` stands for the device.
+    `{device}` stands for the device; `each` for the name of one of several arrays, of which the index is a tuple.
     """
     copy = f"{tensor_of_it}.to({{device}}{options})"
+    copy = f"tuple({copy} for {each} in {index.id})" if each else copy
     if only_on_device(spot, index):
         return f"copy it once for all its uses: `{index.id} = {copy}`"
     return (

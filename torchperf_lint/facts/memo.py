@@ -14,15 +14,12 @@ from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.filled_names import missing_names
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.literals import is_none
-from torchperf_lint.facts.once import COUNTS, attribute_asked
+from torchperf_lint.facts.once import ASPECTS, COUNTS, attribute_asked
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
 _STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
-
-_ASPECTS = frozenset({"shape", "size", "device", "dtype"})
-"""What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
 
 
 def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
@@ -125,7 +122,7 @@ def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
         return True
     present = _asked(statement.test)
     asked = {present[1]} if present is not None and present[0] is ast.IsNot else set()
-    asked |= {chain(n.value) for n in nodes_of(statement.test) if isinstance(n, ast.Attribute) and n.attr in _ASPECTS}
+    asked |= {chain(n.value) for n in nodes_of(statement.test) if isinstance(n, ast.Attribute) and n.attr in ASPECTS}
     return any(name.startswith("self.") and name in asked for name in _kept(rest))
 
 

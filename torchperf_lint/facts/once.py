@@ -19,6 +19,8 @@ _DONE = pattern(
 """Flags that say of an object that it is complete."""
 COUNTS = pattern(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
 """What changes with every step."""
+ASPECTS = frozenset({"shape", "size", "device", "dtype"})
+"""What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
 RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
 
 

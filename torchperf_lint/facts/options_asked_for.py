@@ -21,6 +21,7 @@ from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, each_way, ma
 from torchperf_lint.facts.parameter_tests import ways as tests_of
 from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.turned_flags import usual
 
 
 def options_around(index: Index, path: str, number: int) -> set[str]:
@@ -126,11 +127,36 @@ class Given:
             yield from self._of(site, chosen, hops)
         elif isinstance(value, ast.IfExp | ast.BoolOp) or self._left_none(site, value):
             yield ANYTHING
+        elif (usual := self._usual(site, value)) is not None:
+            yield usual
         else:
             body = self.body_of(site.path)
             at = (site.call.line, site.call.column)
             kind = kind_of(body, site.call.function, value, at) if body is not None else None
             yield UNKNOWN if kind is None else kind
+
+    def _usual(self, site: CallSite, value: ast.expr) -> bool | None:
+        """What an argument is in all calls but one: `skip=not self.wanted`, a flag that the caller takes down."""
+        body = self.body_of(site.path) if isinstance(value, ast.UnaryOp | ast.Attribute | ast.Name) else None
+        node = body.functions.get(site.call.function) if body is not None else None
+        if body is None or not isinstance(node, ast.FunctionDef):
+            return None
+        if isinstance(value, ast.Name):
+            bound = body.reaching(site.call.function, value.id, (site.call.line, site.call.column)) or ()
+            values = [d.value for d in bound if d.how == "assign"]
+            if len(bound) != 1 or len(values) != 1 or values[0] is None:
+                return None
+            value = values[0]
+        return usual(value, node.body, site.call.line)
+
+    def turned_away(self, key: FunctionKey, way: str, line: int) -> bool:
+        """Whether each call, of which there are some, gives a parameter a flag that is for another way but for once."""
+        name, sites, body = parameter_of(way), self.callers.get(key, ()), self.body_of(key.path)
+        if not sites or body is None or _is_bound(body, key.index, name, line, way.endswith(" is None")):
+            return False
+        given = [_given(self.index, self.body_of, key, site).get(name) for site in sites]
+        usual = [self._usual(s, v) if v is not None else None for s, v in zip(sites, given, strict=True)]
+        return all(value is not None and not may_hold(way, value) for value in usual)
 
     def _chosen(self, site: CallSite, value: ast.IfExp, hops: int) -> ast.expr | None:
         """The side of a choice that a caller takes in all calls of it: `mask[i] if mask is not None else None`."""

@@ -18,6 +18,7 @@ from torchperf_lint.facts.device_tests import on_cuda
 from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_elsewhere import Filling
+from torchperf_lint.facts.filled_globals import FilledGlobals
 from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.flags import Flags
@@ -42,6 +43,7 @@ from torchperf_lint.facts.signatures import (
 )
 from torchperf_lint.facts.states import is_rare_case
 from torchperf_lint.facts.syntax import MAX_DEPTH, names_of, parse, side_by_side
+from torchperf_lint.facts.turned_flags import is_seldom
 from torchperf_lint.facts.type_aliases import aliased_class
 
 
@@ -66,6 +68,7 @@ class _Block(NamedTuple):
 class _Outliner:
     def __init__(self, path: str, text: str) -> None:
         self.notes = Notes(path, text)
+        self.text = text
         self.out = self.notes.out
         self.expressions = Expressions(self.notes).read
         self.blocks: list[_Block] = []
@@ -80,10 +83,12 @@ class _Outliner:
         self.flags = Flags()
         self.class_flags = ClassFlags()
         self.filling = Filling()
+        self.globals = FilledGlobals(text)
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
         self.filling.read(tree)
+        self.globals.read(tree)
         last = tree.body[-1].end_lineno if tree.body else 1
         out.functions.append(Function("<module>", "<module>", 1, last or 1, -1, -1, 0))
         out.regions.append(Region("function", -1, (1, 1), ((last or 1) + 1, 1), 0, ""))
@@ -116,7 +121,7 @@ class _Outliner:
                 continue
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):
-                guard = kept_after(statement, statements[index + 1 :])
+                guard = self.kept_after(statement, statements[index + 1 :], context)
             if guard is None and evaluation_follows(statement):
                 guard = guards.Guard("evaluation", "")
             if guard is None and (past := way_past(statement, self.parameters_of(context))):
@@ -306,9 +311,20 @@ class _Outliner:
             return body is None or not drops(body, node.test)
         if body is None:
             return False
+        if is_seldom(node.test, body, self.text):
+            return True
         if self.filling.fill(node, self.class_of(context), body) or self.filling.fills_behind(node, body):
             return True
-        return fills_a_name(node, body) or fills_a_table(node, body)
+        if fills_a_name(node, body) or fills_a_table(node, body):
+            return True
+        return self.globals.fill(node, body, self.parameters_of(context))
+
+    def kept_after(self, statement: ast.If, rest: Sequence[ast.stmt], context: Context) -> guards.Guard | None:
+        """What makes the rest of a block run once: a statement that answers with what the rest puts away."""
+        found, body = kept_after(statement, rest), self.bodies.get(context.function)
+        if found is not None or body is None:
+            return found
+        return self.globals.kept_after(statement, rest, body, self.parameters_of(context))
 
     def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)

@@ -48,6 +48,8 @@ class PathsTaken:
         `looped`: whether it is hot by a loop of its own function, to which nobody gives them either.
         """
         given = Given(self.index, self.body, self.callers, counts)
+        if not (hot.depth or looped) and any(given.turned_away(key, *way) for key, way in self._all_ways(path, region)):
+            return True
         return any(given.never_takes(key, *way) for key, way in self._ways(hot, path, region, looped))
 
     def not_by(self, hot: Hot, path: str, region: int, reasons: Mapping[FunctionKey, Hot]) -> bool:
@@ -61,8 +63,11 @@ class PathsTaken:
         self, hot: Hot, path: str, region: int, looped: bool = False
     ) -> Iterator[tuple[FunctionKey, tuple[str, int]]]:
         if hot.depth or looped:
-            key = FunctionKey(path, self.index.outlines[path].regions[region].function)
-            yield from ((key, way) for way in sorted(ways_around(self.index, path, region)))
+            yield from self._all_ways(path, region)
+
+    def _all_ways(self, path: str, region: int) -> Iterator[tuple[FunctionKey, tuple[str, int]]]:
+        key = FunctionKey(path, self.index.outlines[path].regions[region].function)
+        yield from ((key, way) for way in sorted(ways_around(self.index, path, region)))
 
     def asked_for(self, path: str, region: int, counts: Counts) -> bool:
         """Whether hot code passes all the options that a branch in a function asks for."""

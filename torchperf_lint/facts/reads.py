@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arriving import hot_by_arrival
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.copied_for_nothing import is_for_nothing
@@ -98,7 +99,8 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     if hot is None or hot.kind == "data":
         return None
     value = shown or on_device(file, place, receiver)
-    if value is None or tells_what_was_tested(place, receiver):
+    hot = hot_by_arrival(file, place, receiver) if value is not None else None
+    if value is None or hot is None or tells_what_was_tested(place, receiver):
         return None
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED or is_handed_to_one(place):

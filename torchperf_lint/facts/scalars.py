@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.value import DEVICE, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -23,11 +24,18 @@ def holds_device_scalars(values: Values, data: ast.expr, frame: Frame) -> Value 
     if isinstance(data, ast.BinOp):
         return None  # `[t] * n`: TPL252 tells of the one number
     held = values.of(data, frame)
-    item = held.item if held.kind == "sequence" else None
+    item = held.item if held.kind == "sequence" and not _is_the_other_form(values, data, frame) else None
     return item if item is not None and _is_on_device(item) else None
 
 
 _FEW = 8
+
+
+def _is_the_other_form(values: Values, data: ast.expr, frame: Frame) -> bool:
+    """`if isinstance(anchors, list): anchors = torch.tensor(anchors)`: numbers, where else it is a tensor of them."""
+    body = values.body(frame.path) if isinstance(data, ast.Name | ast.Attribute) else None
+    tested = body.narrowing(frame.function, chain(data), frame.at) if body is not None else None
+    return tested is not None and tested.holds and "list" in tested.classes.lower()
 
 
 def _is_on_device(value: Value) -> bool:

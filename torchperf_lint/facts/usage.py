@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.backward_factors import graded_at
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
@@ -88,7 +89,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     trained = _trained_on(name, uses, frame, body)
     if trained is not None:
         return trained
-    part_of = body.backward_operands(frame.function).get(name)
+    part_of = graded_at(body, frame.function, name)
     if part_of is not None and is_same(body, frame.function, name, frame.at, part_of):
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
     for attribute, line in uses if not _SETTINGS.search(name) else ():

@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.computed_beside import computed_beside
-from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
+from torchperf_lint.facts.consequences import DECIDES, INSTEAD, READ, consequence
 from torchperf_lint.facts.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
@@ -20,6 +20,11 @@ from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
+
+_DECISIVE = (
+    "what runs next depends on it, so it can be no later: copy once and take all that decides from that copy, or "
+    "decide by what the host had before it was uploaded"
+)
 
 
 class CpuCopyInHotLoop(SourceRule):
@@ -174,6 +179,8 @@ def _reduced_there(file: SourceFile, site: Site, receiver: ast.expr) -> str | No
 def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
     if reads_one_number(file, site):
         return later(site, file.brief(receiver))
+    if consequence(site) == DECIDES:
+        return _DECISIVE
     functions = " (torch has the numpy functions)" if _goes_to_numpy(file, site) else ""
     beside = computed_beside(file, site)
     also = f", {beside}," if beside is not None else ""

@@ -14,6 +14,7 @@ from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
 from torchperf_lint.facts.host_types import host_types
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.made_anew import made_anew
+from torchperf_lint.facts.moved_if_asked import device_by_test
 from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
 from torchperf_lint.facts.moves import made_each_turn
 from torchperf_lint.facts.onto_device import onto_device
@@ -117,6 +118,8 @@ class FactoryThenDevice(SourceRule):
             fresh = _fresh(project, site)
             if fresh is None:
                 continue
+            told = device_by_test(site, fresh.call) if last_part(site.record.callee) == "cuda" else None
+            fresh = fresh._replace(device=told or fresh.device)
             yield self.found(
                 site,
                 message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",

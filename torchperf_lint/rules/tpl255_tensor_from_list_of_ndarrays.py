@@ -141,7 +141,8 @@ class TensorFromListOfNdarrays(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` reads a list of arrays number by number "
             f"{hot.when if hot is not None else 'in each update'}",
-            instead=f"make one array of them first: `torch.from_numpy(np.stack({file.brief(data)}))`",
+            instead="make one array of them first: "
+            f"`torch.from_numpy(np.stack({file.brief(data)})){_as_it_was_made(file, site)}`",
             value=Value("array", because=f"the list holds numpy arrays: {held.because}{at}"),
             hot=hot,
             confidence=Confidence.POSSIBLE if hot is not None and hot.optional else held.confidence,
@@ -166,6 +167,17 @@ def _held(file: SourceFile, site: Site, data: ast.expr) -> Arrays | None:
     values = file.project.values
     held = holds_arrays(values, data, site.frame)
     return held if held is not None else holds_observations(values, data, site.frame)
+
+
+def _as_it_was_made(file: SourceFile, site: Site) -> str:
+    """What makes of numbers as numpy has them what the call makes: `.long()` for `torch.LongTensor(rows)`."""
+    name = (file.denotes(site.call.func, site) or "").removeprefix("torch.")
+    if last_part(name) in api.LEGACY_TYPES:
+        kind = last_part(name).removesuffix("Tensor").lower()
+        return f".{kind or 'float'}()" + (".cuda()" if name.startswith("cuda.") else "")
+    options = (k for k in site.call.keywords if k.arg in ("dtype", "device"))
+    given = ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in options)
+    return f".to({given})" if given else ""
 
 
 def _joined(file: SourceFile, data: ast.expr) -> str:
