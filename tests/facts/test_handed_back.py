@@ -244,6 +244,25 @@ def test_an_array_in_a_record(returned, array):
     assert is_an_array_result(site_of(code, "x.cpu()")) is array
 
 
+@pytest.mark.parametrize(
+    ("rest", "array"),
+    [
+        ("out = self._undo(x, out)\n                assert out.shape == x.shape\n                return out", True),
+        ("out = self._undo(x, out)\n                return out", True),
+        ("other = self._undo(x, out)\n                return other", False),
+        ("out = torch.from_numpy(out)\n                return out", False),
+    ],
+)
+def test_an_array_that_goes_on_under_its_name(rest, array):
+    code = f"""
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor):
+                out = self.net(x).cpu().numpy()
+                {rest}
+    """
+    assert is_an_array_result(site_of(code, "self.net(x).cpu()")) is array
+
+
 @pytest.mark.parametrize(("name", "array"), [("__call__", True), ("_run", False)])
 def test_an_array_of_an_object_that_is_called(name, array):
     code = f"""

@@ -15,8 +15,12 @@ KEPT = [
     "if self.grid is not None and self.n == n: return self.grid\nself.grid = f(n)",
     "if known is not None: return known\nself._cache[n] = f(n)",
     "if getattr(self, 'ready', False): return\nself.window = f(n)\nself.ready = True",
+    "if cache and hasattr(self, 'omega') and self.omega.size(-1) == n: return self.omega\nomega = f(n)\n"
+    "if cache:\n    self.omega = omega",
 ]
 NOT_KEPT = [
+    "if hasattr(self, 'omega'): return self.omega\nself.other = f(n)",
+    "if hasattr(self, 'omega'): return f(n)\nself.omega = f(n)",
     "if self.busy: return\nself.window = f(n)\nself.ready = True",
     "if n in self.special: return self.special[n]\nreturn f(n)",
     "if n in self.special: return 3\nself.special[n] = f(n)",

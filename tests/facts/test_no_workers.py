@@ -69,6 +69,11 @@ def test_a_parameter_that_somebody_may_give(calls):
     assert told(LOADER + calls) is None
 
 
+def test_a_parameter_that_the_documentation_offers():
+    offered = LOADER.replace("0):\n", '0):\n    """Args: workers: how many processes load."""\n')
+    assert told(f"{offered}a = loader_of(rows)") is None
+
+
 def test_a_parameter_that_is_set_in_the_function():
     snippet = "def loader_of(data, workers=0):\n    workers = workers or 4\n" f"    return {CALL}\nloader_of(rows)"
     assert told(snippet) is None

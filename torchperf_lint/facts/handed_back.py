@@ -107,9 +107,22 @@ def _is_given_as_an_array(place: Place) -> bool:
     if not isinstance(statement, ast.Assign) or statement.value is not node or len(statement.targets) != 1:
         return False
     uses = [use for use in _uses_after(place, around, statement) if isinstance(use.ctx, ast.Load)]
+    uses = [use for use in uses if not isinstance(around.statement(use), ast.Assert)]
     return bool(uses) and all(
-        _is_plain_part(around, use, around.statement(use)) or goes_into_result(around, use) for use in uses
+        _is_plain_part(around, use, around.statement(use))
+        or goes_into_result(around, use)
+        or _is_changed_in_place(around, use)
+        for use in uses
     )
+
+
+def _is_changed_in_place(around: Enclosing, use: ast.Name) -> bool:
+    """`grads = self._undo_preprocessing(x, grads)`: a result that goes on under its own name."""
+    statement = around.statement(use)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or chain(statement.targets[0]) != use.id:
+        return False
+    call = statement.value
+    return isinstance(call, ast.Call) and chain(call.func).startswith("self._") and use in call.args
 
 
 def _uses_after(place: Place, around: Enclosing, statement: ast.Assign) -> list[ast.Name]:

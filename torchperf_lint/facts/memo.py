@@ -13,7 +13,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.filled_names import missing_names
 from torchperf_lint.facts.guards import Guard
-from torchperf_lint.facts.literals import is_none
+from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.once import ASPECTS, COUNTS, attribute_asked
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
@@ -41,8 +41,10 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     kept = _kept(rest)
     if operator is ast.In:
         found = f"{name}[]" in kept
+    elif "." in name:
+        found = name in _kept_under_tests(rest)
     else:
-        found = name in kept if "." in name else any(_STORE.search(target) and "[]" in target for target in kept)
+        found = any(_STORE.search(target) and "[]" in target for target in kept)
     return Guard("once", short(words(statement.test))) if found else None
 
 
@@ -139,8 +141,12 @@ def _is_set(test: ast.expr, rest: Sequence[ast.stmt]) -> bool:
 
 
 def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:
-    """What a test looks for its answer in: `key in self.cache`, `kept is not None`."""
-    first = test.values[0] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
+    """What a test looks for its answer in: `key in self.cache`, `kept is not None`, `hasattr(self, "kept")`."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    found = next(filter(None, map(_had, parts)), None)
+    if found is not None:
+        return ast.IsNot, found
+    first = parts[0]
     if not isinstance(first, ast.Compare) or len(first.ops) != 1:
         return None
     if isinstance(first.ops[0], ast.In):
@@ -148,6 +154,22 @@ def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:
     right = first.comparators[0]
     missing = isinstance(first.ops[0], ast.IsNot) and is_none(right)
     return (ast.IsNot, chain(first.left)) if missing else None
+
+
+def _had(test: ast.expr) -> str | None:
+    """The attribute that a test finds there: `hasattr(self, "omega")`; None for other tests."""
+    if not isinstance(test, ast.Call) or chain(test.func) != "hasattr" or len(test.args) != 2:
+        return None
+    return f"{chain(test.args[0])}.{ast.literal_eval(test.args[1])}" if is_text(test.args[1]) else None
+
+
+def _kept_under_tests(rest: Sequence[ast.stmt]) -> set[str]:
+    """The same, also of branches: `if cache: self.omega = omega`."""
+    found = _kept(rest)
+    for statement in rest:
+        if isinstance(statement, ast.If):
+            found |= _kept(statement.body)
+    return found
 
 
 def _kept(rest: Sequence[ast.stmt]) -> set[str]:

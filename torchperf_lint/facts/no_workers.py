@@ -103,7 +103,10 @@ def _name(project: Project, name: str, frame: Frame, hops: int) -> Unasked | Non
 
 def _parameter(project: Project, key: FunctionKey, name: str, hops: int) -> Unasked | None:
     body = project.body(key.path)
-    default = default_of(body.functions[key.index], name) if body is not None else None
+    top = body.functions[key.index] if body is not None else None
+    default = default_of(top, name) if top is not None else None
+    if isinstance(top, ast.FunctionDef) and name in (ast.get_docstring(top, clean=False) or ""):
+        return None  # it is offered to whoever calls: the project's own calls are not all there are
     found = []
     for site in project.hotness.callers.get(key, ()):
         reason = _given(project, key, site, name, default, hops)
