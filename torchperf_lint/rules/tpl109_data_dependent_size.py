@@ -118,7 +118,8 @@ class DataDependentSize(SourceRule):
     ```
     Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
     gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`. One mask that
-    selects from several tensors is reported all the same, as info: one search for its elements would do for all.
+    selects from several tensors is reported all the same, as info: one search for its elements would do for all. So is
+    what is selected only to be counted, `len(x[labels == c])`, in an evaluation as well.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -147,11 +148,15 @@ class DataDependentSize(SourceRule):
             if what is None and is_used_again(selection, found):
                 what = _AGAIN
             for finding in self._judged(file, selection, what):
-                yield replace(finding, root_cause=_cause(selection, causes))
+                cause = _cause(selection, causes)
+                doubted = finding.confidence is Confidence.POSSIBLE  # it would hide what is shown by default
+                yield replace(finding, root_cause=f"{cause}, perhaps" if doubted else cause)
 
     def _judged(self, file: SourceFile, selection: Selection, what: str | None) -> Iterator[Finding]:
         spot = selection.spot
-        disputable = what is None or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
+        evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
+        # Who evaluates may want what is selected; of what is only counted nobody wants the elements.
+        disputable = what is None or spot.hot.optional or (evaluates and what != COUNTED)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
         value = base_of(selection)
@@ -170,7 +175,7 @@ class DataDependentSize(SourceRule):
             ),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
+            severity=Severity.INFO if disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
