@@ -78,7 +78,9 @@ def next_of(values: Values, value: Value, frame: Frame) -> Value:
         return element(values, value, frame)
     key = values.index.method(value.thing, "__next__") if value.thing and value.thing.kind == "instance" else None
     given = returned(values, key, frame)
-    return _told(given, f"what `{values.index.function(key).qualname}` gives ({key.path})") if key is not None else given
+    if key is None:
+        return given
+    return _told(given, f"what `{values.index.function(key).qualname}` gives ({key.path})")
 
 
 def _told(value: Value, what: str) -> Value:
@@ -86,7 +88,8 @@ def _told(value: Value, what: str) -> Value:
     if value.kind == "sequence":
         item = _told(value.item, what) if value.item is not None else None
         return value._replace(item=item, items=tuple(_told(part, what) for part in value.items))
-    return value.with_reason(f"{what}: {value.because}") if value.kind in ("tensor", "batch") and value.because else value
+    because = value.because if value.kind in ("tensor", "batch") else ""
+    return value.with_reason(f"{what}: {because}") if because else value
 
 
 def hands_over(values: Values, value: Value) -> bool:

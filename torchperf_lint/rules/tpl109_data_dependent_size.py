@@ -165,6 +165,7 @@ class DataDependentSize(SourceRule):
         mask = short(words(_as_mask(selection, what)))
         loop = fixed_in(selection) if what == FIXED else None
         within_a_step = loop is not None and not loop.hot
+        mild = disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP)
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
@@ -175,7 +176,7 @@ class DataDependentSize(SourceRule):
             ),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
+            severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
