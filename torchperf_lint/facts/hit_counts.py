@@ -41,7 +41,7 @@ def _are_hits(place: Place, node: ast.expr, hops: int) -> bool:
         if isinstance(node, ast.Attribute) and node.attr in _KEEPS:
             node = node.value
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
-            node = node.left
+            node = node.right if isinstance(node.left, ast.Constant) else node.left  # `100 * correct / n`
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
             node = node.args[0] if chain(node.func.value) == "torch" and node.args else node.func.value
         else:

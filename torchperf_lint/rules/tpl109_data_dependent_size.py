@@ -169,7 +169,7 @@ class DataDependentSize(SourceRule):
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
-            instead=_INSTEAD[what].format(
+            instead=_instead(selection, what).format(
                 mask=mask,
                 whole=_whole(_as_mask(selection, what), mask),
                 loop=place(loop.path, loop.head, file.path) if loop is not None else "",
@@ -225,7 +225,13 @@ def _whole(node: ast.expr, mask: str) -> str:
     return mask if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({mask})"
 
 
+def _instead(selection: Selection, what: str | None) -> str:
+    one_value = what is None and selection.form == STORE  # nobody knows how many values there are
+    return (_ONE_VALUE if one_value else "") + _INSTEAD[what]
+
+
 _AGAIN = "again"
+_ONE_VALUE = "where one value goes everywhere, `x = torch.where({mask}, value, x)`; else "
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
