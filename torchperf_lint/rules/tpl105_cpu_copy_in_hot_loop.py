@@ -27,15 +27,15 @@ class CpuCopyInHotLoop(SourceRule):
     """`.cpu()` or `.to("cpu")` on a device tensor in every training step or forward pass.
 
     ## What it does
-    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
-    to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
-    or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function has uploaded it itself, as labels are that go to a metric, or an iterator of the project's own has
-    that handed it over, or a line before has copied it, or nothing
-    reads the copy, or it is made one number at once (`pred.eq(y).cpu().sum()`), or read for the largest of each row
-    alone (`np.argmax(out.cpu().numpy(), axis=1)`): the device does that by itself. Loops that copy a tensor
-    element by element, or the same tensor each turn, are information wherever they stand (one copy before the loop
-    does it), and only `possible` where nothing shows how often they run.
+    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way to
+    numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation or
+    prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the same
+    function has uploaded it itself, as labels are that go to a metric, or an iterator of the project's own has that
+    handed it over, or a line before has copied it, or nothing reads the copy, or it is made one number at once
+    (`pred.eq(y).cpu().sum()`), or read for the largest of each row alone (`np.argmax(out.cpu().numpy(), axis=1)`): the
+    device does that by itself. Loops that copy a tensor element by element, or the same tensor each turn, are
+    information wherever they stand (one copy before the loop does it), and only `possible` where nothing shows how
+    often they run.
 
     A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
     calls, or at a hot call where only that shows how often it runs, or what it is given.
