@@ -173,6 +173,9 @@ def test_branches_that_only_speak(branch, expected):
     ("body", "expected"),
     [
         ("if not m:\n            n += 1\n        y = f(x)\n        if m:\n            n += 2", AGAIN),
+        ("if m and n < 3:\n            y = f(x)\n        if (not m or n) and n > 2:\n            n += 2", AGAIN),
+        ("if m or n:\n            y = f(x)\n        if m:\n            n += 2", AGAIN),
+        ("if m and n:\n            m = f(x) > 0\n        if m:\n            n += self.f(x)", DECIDES),
         ("if not m:\n            n += 1\n        m = x.any()\n        if m:\n            n += f(x)", DECIDES),
         ("if n:\n            y = 1 if m else 2\n        if m:\n            n += self.f(x)", DECIDES),
         ("if n and m:\n            n += 1\n        if m:\n            n += self.f(x)", DECIDES),

@@ -228,6 +228,21 @@ def test_what_a_package_has_by_the_name_of_its_module_hides_the_module(start, ex
     assert denotes(files | {"main.py": "from nets.Net import Net"}, "Net") == "class nets/Net.py:Net"
 
 
+@pytest.mark.parametrize(
+    ("start", "imported", "expected"),
+    [
+        ("", "from nets import Net", "class lib/nets/nets.py:Net"),  # the folder itself is on the path of modules
+        ("import torch", "from nets import Net", None),
+        ("", "from nets import other", "module lib/nets/other.py"),
+        ("", "from nets import missing as Net", None),
+    ],
+)
+def test_a_package_with_nothing_in_it_stands_for_its_module_of_the_same_name(start, imported, expected):
+    files = {"lib/nets/__init__.py": start, "lib/nets/nets.py": MAKE, "lib/nets/other.py": MAKE}
+    files |= {"lib/main.py": imported}
+    assert denotes(files, imported.split()[-1], "lib/main.py") == expected
+
+
 def test_submodules_of_a_package_without_an_init_are_modules():
     index = index_of({"pkg/data.py": MAKE, "main.py": "import pkg.data"})
     assert index.module("pkg.data", "main.py") == "pkg/data.py"

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.environments import steps_an_environment
 from torchperf_lint.facts.in_sight import steps_in_sight
-from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result, uploaded_before
+from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
 from torchperf_lint.facts.round_trips import RoundTrip, round_trip
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.uploaded_by_iterators import had_before
 from torchperf_lint.model import Confidence, Severity
 
 
@@ -40,7 +41,7 @@ def _asked_for(file: SourceFile, reading: Reading) -> HostCopy:
     if read.repeated is not None:
         return HostCopy(reading, None)  # what a loop copies bit by bit needs one copy before it, wherever the bits go
     trip = round_trip(file, site)
-    seen = trip is not None or uploaded_before(file, site) is not None or copied_before(file, site) is not None
+    seen = trip is not None or had_before(file, site) or copied_before(file, site) is not None
     if seen or steps_in_sight(site, read.hot):
         return HostCopy(reading, trip)
     weaker = read._replace(value=read.value.weaker(Confidence.POSSIBLE), severity=Severity.INFO)

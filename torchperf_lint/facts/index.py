@@ -90,8 +90,20 @@ class Index:
         if head:
             owner = self.module(head, importer)
             if owner is not None:
-                return self.member(owner, name)
+                return self.member(owner, name) or self._on_the_path_itself(owner, name)
         return None if dotted.startswith(".") else Thing("external", dotted=canonical(dotted))
+
+    def _on_the_path_itself(self, owner: str, name: str) -> Thing | None:
+        """What `from utils import f` reads of `utils/utils.py`, where `utils/__init__.py` has nothing at all.
+
+        The import would fail, were it not for a path of modules that the folder itself is on: `PYTHONPATH=src/utils`.
+        """
+        outline = self.outlines[owner]
+        if outline.tops or outline.imports or outline.stars:
+            return None
+        inner = self._files.part(owner, owner.rpartition("/")[0].rpartition("/")[2])
+        top = self.outlines[inner].tops.get(name) if inner is not None else None
+        return Thing(top[0], inner, top[1]) if inner is not None and top is not None else None
 
     def _in_place_of(self, dotted: str, importer: str) -> Thing | None:
         """What a package has by the name of a module of its own: `from .Net import Net` in `nets/__init__.py`.

@@ -77,7 +77,29 @@ def next_of(values: Values, value: Value, frame: Frame) -> Value:
     if value.kind != "object":
         return element(values, value, frame)
     key = values.index.method(value.thing, "__next__") if value.thing and value.thing.kind == "instance" else None
-    return returned(values, key, frame)
+    given = returned(values, key, frame)
+    if key is None:
+        return given
+    return _told(given, f"what `{values.index.function(key).qualname}` gives ({key.path})")
+
+
+def _told(value: Value, what: str) -> Value:
+    """A value of another function, with that said in its reason, and in those of its parts."""
+    if value.kind == "sequence":
+        item = _told(value.item, what) if value.item is not None else None
+        return value._replace(item=item, items=tuple(_told(part, what) for part in value.items))
+    because = value.because if value.kind in ("tensor", "batch") else ""
+    return value.with_reason(f"{what}: {because}") if because else value
+
+
+def hands_over(values: Values, value: Value) -> bool:
+    """Whether a value is an object of a project's class that hands over one thing after the other: it has `__next__`.
+
+    What it hands over is known by its class, however far away it was made; by its name it were a loader of torch's.
+    """
+    if value.kind != "object" or value.thing is None or value.thing.kind != "instance":
+        return False
+    return values.index.method(value.thing, "__next__") is not None
 
 
 _BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")

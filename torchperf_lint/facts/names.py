@@ -23,7 +23,7 @@ from torchperf_lint.facts.given_devices import as_given, may_be_given
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
-from torchperf_lint.facts.iteration import batch_of_unknown
+from torchperf_lint.facts.iteration import batch_of_unknown, hands_over
 from torchperf_lint.facts.moved_in_place import after_its_move
 from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
 from torchperf_lint.facts.moves_itself import before_its_move
@@ -378,7 +378,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     # Of a device, which may be a text, who hands it on says as much: `device_of` asks.
     relayed = not held and parameter.name != "device" and relays(values, site, argument)
     value = values.of(argument, frame.onward(path, call.function, at)) if relayed else UNKNOWN
-    if not tells(value):
+    if not tells(value) and not hands_over(values, value):
         value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`

@@ -14,6 +14,7 @@ from torchperf_lint.facts.appended import is_only_appended_to
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.fractions import has_no_dimensions
+from torchperf_lint.facts.hit_counts import reads_hits
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, Following, following, kept_as
 from torchperf_lint.facts.loss_numbers import reads_a_loss
@@ -164,8 +165,11 @@ def _returned(place: Place, written: str | None) -> str:
 
 
 def _else(place: Place, word: str) -> str:
-    """What to do where a number has to be had: a loss is nothing that the host knows before the device has it."""
-    if reads_a_loss(place):
+    """What to do where a number has to be had: a loss is nothing that the host knows before the device has it.
+
+    Nor is an accuracy.
+    """
+    if reads_a_loss(place) or reads_hits(place):
         return "and read it only where it is shown, under `if step % n == 0:`"
     return f"{word} take the number from what the host knows already: shapes, the loader, settings"
 

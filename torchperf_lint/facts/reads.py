@@ -46,6 +46,7 @@ from torchperf_lint.facts.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
 from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
+from torchperf_lint.facts.uploaded_by_iterators import had_before
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
 
@@ -187,7 +188,7 @@ def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
     if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):
         return False
-    if uploaded_before(file, site) is not None:
+    if had_before(file, site):
         return False
     return comes_back(file, site) is None
 
@@ -306,7 +307,7 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     """
     read = reading.read
     acts = read.repeated is None and (is_an_action(reading.site) or sets_priorities(reading.site))
-    had = uploaded_before(file, reading.site) is not None  # then it could have stayed on the host
+    had = had_before(file, reading.site)  # then it could have stayed on the host
     given = read.repeated is None and (
         is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)
     )
@@ -319,7 +320,7 @@ def _returning(file: SourceFile, reading: Reading) -> Reading:
     site, read = reading.site, reading.read
     if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
         return reading
-    needed = uploaded_before(file, site) is None  # else the host had it all along, whatever it decides
+    needed = not had_before(file, site)  # else the host had it all along, whatever it decides
     if needed and (is_packed(file, site) or not any(comes(file, site) for comes in _WAYS_BACK)):
         return reading
     value = on_device(file, site, reading.operand)

@@ -31,9 +31,11 @@ def asked_before(place: Place) -> bool:
     return False
 
 
-def _asks_always(place: Place, node: ast.expr) -> bool:
-    """Whether whoever gets to a statement asks: it is the whole test, but for a `not`."""
+def _asks_always(place: Place, node: ast.AST) -> bool:
+    """Whether whoever gets to a statement asks: it is the whole test, or what that asks first, but for a `not`."""
     for parent in place.file.enclosing(place.function).ancestors(node):
-        if not isinstance(parent, ast.UnaryOp):
+        first = isinstance(parent, ast.BoolOp) and parent.values[0] is node
+        if not first and not isinstance(parent, ast.UnaryOp):
             return isinstance(parent, ast.If | ast.Assert)
+        node = parent
     return False

@@ -50,8 +50,18 @@ def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:
 
     None as well where the function may have changed it since.
     """
+    return uploaded_in(file, place.frame, node)
+
+
+def uploaded_in(file: SourceFile, frame: Frame, node: ast.expr) -> int | None:
+    """The same for an expression anywhere in a file."""
     body = file.project.body(file.path)
-    return _Search(file, place.frame, body).line(node, place.frame.at, _HOPS) if body is not None else None
+    return _Search(file, frame, body).line(node, frame.at, _HOPS) if body is not None else None
+
+
+def may_be_changed(file: SourceFile, frame: Frame, body: Body, name: str) -> bool:
+    """Whether a function, or a call that exchanges with other processes, writes into what a name stands for."""
+    return _Search(file, frame, body).is_changed(name)
 
 
 def below_reductions(node: ast.expr) -> ast.expr:
@@ -78,7 +88,9 @@ class _Search:
         entry = self._entry(node, at)
         if entry is not None:
             return self.line(entry, self.body.at(entry), hops - 1) if hops else None
-        node = _core(node)
+        if self._is_picked_there(node, at):
+            return None
+        node = same_numbers(node)
         if isinstance(node, ast.Call):
             return self._of_call(node, at, hops)
         if isinstance(node, ast.DictComp | ast.ListComp | ast.GeneratorExp):
@@ -90,13 +102,26 @@ class _Search:
         in_place = self._moved_in_place(node, at) if isinstance(node, ast.Name) else None
         if in_place is not None:
             return in_place
-        if not isinstance(node, ast.Name) or not hops or self._changed(node.id):
+        if not isinstance(node, ast.Name) or not hops or self.is_changed(node.id):
             return None
         reaching = self.body.reaching(self.frame.function, node.id, at) or ()
         if any(self._may_be_filled(d, node.id) for d in reaching):
             return None
         lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching, node.id)]
         return lines[0] if lines and None not in lines else None
+
+    def _is_picked_there(self, node: ast.expr, at: tuple[int, int]) -> bool:
+        """`images[scores > 0.5]`, of scores on the device: the host has the images, and does not know which of them."""
+        while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+            if isinstance(node, ast.Subscript):
+                if isinstance(node.slice, ast.Compare | ast.Name | ast.Call):
+                    index = self.file.project.values.of(node.slice, self.frame._replace(at=at))
+                    if index.kind == "tensor" and index.device != HOST:
+                        return True
+                node = node.value
+            else:
+                node = node.func if isinstance(node, ast.Call) else node.value
+        return False
 
     def _moved_in_place(self, node: ast.Name, at: tuple[int, int]) -> int | None:
         """The line that moves a batch entry by entry, `to_device(batch)`, where nothing else is put into it."""
@@ -184,7 +209,7 @@ class _Search:
             there = _Search(self.file, self.frame._replace(function=function), self.body)
             made = [value for n, value, _ in self.body.self_assignments(function) if n == name]
             lines += [there.line(value, self.body.at(value), _HOPS - 1) for value in made]
-            if there._changed(f"self.{name}") or f"self.{name}[" in self.body.augmented(function):
+            if there.is_changed(f"self.{name}") or f"self.{name}[" in self.body.augmented(function):
                 return None
         return lines[0] if lines and None not in lines else None
 
@@ -225,7 +250,7 @@ class _Search:
             )
         return False
 
-    def _changed(self, name: str) -> bool:
+    def is_changed(self, name: str) -> bool:
         """Whether the function, or a call that exchanges with other processes, writes into what a name stands for."""
         function = self.frame.function
         if self.body.stored_items(function, name) or self._exchanged(name):
@@ -291,7 +316,7 @@ def _is_store(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
-def _core(node: ast.expr) -> ast.expr:
+def same_numbers(node: ast.expr) -> ast.expr:
     """What an expression shows another view, or an entry, of."""
     while True:
         if isinstance(node, ast.Subscript):

@@ -18,6 +18,7 @@ from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.uploaded_by_iterators import uploaded_by_iterator
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -31,14 +32,15 @@ class CpuCopyInHotLoop(SourceRule):
     """`.cpu()` or `.to("cpu")` on a device tensor in every training step or forward pass.
 
     ## What it does
-    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
-    to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
-    or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function has uploaded it itself, as labels are that go to a metric, or a line before has copied it, or nothing
-    reads the copy, or it is made one number at once (`pred.eq(y).cpu().sum()`), or read for the largest of each row
-    alone (`np.argmax(out.cpu().numpy(), axis=1)`): the device does that by itself. Loops that copy a tensor
-    element by element, or the same tensor each turn, are information wherever they stand (one copy before the loop
-    does it), and only `possible` where nothing shows how often they run.
+    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way to
+    numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation or
+    prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the same
+    function has uploaded it itself, as labels are that go to a metric, or an iterator of the project's own has that
+    handed it over, or a line before has copied it, or nothing reads the copy, or it is made one number at once
+    (`pred.eq(y).cpu().sum()`), or read for the largest of each row alone (`np.argmax(out.cpu().numpy(), axis=1)`): the
+    device does that by itself. Loops that copy a tensor element by element, or the same tensor each turn, are
+    information wherever they stand (one copy before the loop does it), and only `possible` where nothing shows how
+    often they run.
 
     A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
     calls, or at a hot call where only that shows how often it runs, or what it is given.
@@ -210,7 +212,11 @@ def _elsewhere(file: SourceFile, site: Site) -> list[Related]:
 def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
     line = uploaded_before(file, site)
     if line is None:
-        return None
+        upload = uploaded_by_iterator(file, site, receiver)
+        if upload is None:
+            return None
+        where = f"`{upload.by}` ({upload.path}:{upload.line})"
+        return f"{where} has uploaded it from the host: let it hand over what was there as well, and take that here"
     return (
         f"line {line} has uploaded it from the host: keep what was there under another name, and take "
         f"`{file.brief(receiver)}` from that"

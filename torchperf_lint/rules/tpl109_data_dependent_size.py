@@ -118,7 +118,8 @@ class DataDependentSize(SourceRule):
     ```
     Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
     gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`. One mask that
-    selects from several tensors is reported all the same, as info: one search for its elements would do for all.
+    selects from several tensors is reported all the same, as info: one search for its elements would do for all. So is
+    what is selected only to be counted, `len(x[labels == c])`, in an evaluation as well.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -147,11 +148,15 @@ class DataDependentSize(SourceRule):
             if what is None and is_used_again(selection, found):
                 what = _AGAIN
             for finding in self._judged(file, selection, what):
-                yield replace(finding, root_cause=_cause(selection, causes))
+                cause = _cause(selection, causes)
+                doubted = finding.confidence is Confidence.POSSIBLE  # it would hide what is shown by default
+                yield replace(finding, root_cause=f"{cause}, perhaps" if doubted else cause)
 
     def _judged(self, file: SourceFile, selection: Selection, what: str | None) -> Iterator[Finding]:
         spot = selection.spot
-        disputable = what is None or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
+        evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
+        # Who evaluates may want what is selected; of what is only counted nobody wants the elements.
+        disputable = what is None or spot.hot.optional or (evaluates and what != COUNTED)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
         value = base_of(selection)
@@ -160,17 +165,18 @@ class DataDependentSize(SourceRule):
         mask = short(words(_as_mask(selection, what)))
         loop = fixed_in(selection) if what == FIXED else None
         within_a_step = loop is not None and not loop.hot
+        mild = disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP)
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
-            instead=_INSTEAD[what].format(
+            instead=_instead(selection, what).format(
                 mask=mask,
                 whole=_whole(_as_mask(selection, what), mask),
                 loop=place(loop.path, loop.head, file.path) if loop is not None else "",
             ),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
+            severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
@@ -219,7 +225,13 @@ def _whole(node: ast.expr, mask: str) -> str:
     return mask if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({mask})"
 
 
+def _instead(selection: Selection, what: str | None) -> str:
+    one_value = what is None and selection.form == STORE  # nobody knows how many values there are
+    return (_ONE_VALUE if one_value else "") + _INSTEAD[what]
+
+
 _AGAIN = "again"
+_ONE_VALUE = "where one value goes everywhere, `x = torch.where({mask}, value, x)`; else "
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
