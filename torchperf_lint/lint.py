@@ -240,7 +240,7 @@ class _Runner:
             known = [c for c in catalog.known_codes() if code is None or c.startswith(code)]
             if code is not None and not known and code.startswith(_OF_OTHERS):
                 continue
-            if not (everything if code is None else all(c in ran for c in known)):
+            if not (everything if code is None else all(c in ran for c in _asked_of(code, known))):
                 continue
             if isinstance(file, TextFile) and known and not any(rule.code in known for rule in self.text_rules):
                 continue  # it may be meant for Python that the script writes
@@ -249,6 +249,11 @@ class _Runner:
             safety = Safety.SAFE if known else Safety.UNSAFE  # nobody knows whose code that is
             fix = Fix(safety, (removed(file.text, mark, code),)) if isinstance(file, SourceFile) else None
             yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known), fix)  # type: ignore[attr-defined]
+
+
+def _asked_of(code: str, known: Sequence[str]) -> Iterator[str]:
+    """The rules that have to find nothing before a comment is unused: of a prefix those that are on by default."""
+    return (c for c in known if c == code or catalog.rule_class(c).default)
 
 
 def _weighed(finding: Finding, file: SourceFile) -> Finding:

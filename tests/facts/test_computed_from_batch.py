@@ -78,3 +78,15 @@ def test_what_numpy_or_the_project_worked_out(turn, call):
 )
 def test_what_is_no_result_on_the_host(turn, call):
     assert asked(turn, call) is None
+
+
+def test_numbers_and_arrays_that_a_loop_goes_over_are_no_batches():
+    code = dedent("""
+        def train(net, arrays, optimizer):
+            for array in arrays:
+                x = torch.from_numpy(array).to("cuda")
+                loss = net(x).mean()
+                loss.backward()
+                optimizer.step()
+    """)
+    assert computed_from_batch(site_of(code, 'torch.from_numpy(array).to("cuda")')) is None

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.devices import destination
 from torchperf_lint.facts.loaders import is_host_batch
+from torchperf_lint.facts.moved_names import TAKEN_IN
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
@@ -71,6 +72,8 @@ def _batch_below(values: Values, node: ast.expr, frame: Frame) -> FromBatch | No
         if brought or (value.kind == "tensor" and value.device == DEVICE):
             return None  # a round trip: the copy down is what is wrong
         if is_host_batch(value):
+            if TAKEN_IN in value.because:
+                return None  # numbers, names and arrays are moved like that, too: no loader gives them
             batch = batch or value
             continue
         by_torch = by_torch and value.kind != "array" and not _leaves_torch(values, part, at)

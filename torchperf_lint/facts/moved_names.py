@@ -48,6 +48,8 @@ _PREFETCHED = pattern(r"\bnot (?:\w+\.)*\w*prefetch")
 _ROUNDS = 4
 """Bindings followed from what is moved back to what it was taken from."""
 
+TAKEN_IN = "what a step takes in"
+"""How the reason begins: nothing but the move says that it is a batch."""
 
 def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
     """What the turn of a hot loop takes in under a name and moves to the device; unknown for everything else."""
@@ -63,7 +65,7 @@ def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body
         taken = taken and not _moved_arguments(values, d.value, there)  # type: ignore[arg-type]  # gives what it moved
     if not taken or _moves_batches_itself(values, frame.path):
         return UNKNOWN
-    because = f"what a step takes in (line {d.at[0]}) and moves to the device"
+    because = f"{TAKEN_IN} (line {d.at[0]}) and moves to the device"
     return Value("batch", HOST, because, Confidence.LIKELY)
 
 
