@@ -11,9 +11,14 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.validating import checked
 
 OWN = """
+import other
 import torch.distributions
 
-class Discrete(torch.distributions.{base}):
+class Told(torch.distributions.Distribution):
+    def told(self):
+        return self.mean
+
+class Discrete({before}torch.distributions.{base}):
     {body}
     def log_probs(self, actions):
         return (
@@ -39,9 +44,9 @@ class M(nn.Module):
 """
 
 
-def found(made="Discrete(logits=mean)", base="Categorical", body=""):
+def found(made="Discrete(logits=mean)", base="Categorical", body="", before=""):
     texts = {
-        "own/distributions.py": IMPORTS + OWN.format(base=base, body=body),
+        "own/distributions.py": IMPORTS + OWN.format(base=base, body=body, before=before),
         "m.py": IMPORTS + NET.format(made=made),
     }
     return list(checked(SourceFile(Project.of_texts(texts), "m.py", texts["m.py"])))
@@ -54,7 +59,7 @@ def test_an_inherited_constructor_checks(made):
     places = list(asked_within(site))
     assert bool(places) is made.startswith("Discrete")
     assert all(path == "own/distributions.py" for path, _ in places)
-    texts = (IMPORTS + OWN.format(base="Categorical", body="")).splitlines()
+    texts = (IMPORTS + OWN.format(base="Categorical", body="", before="")).splitlines()
     assert all(texts[line - 1][column - 1 :].startswith("log_prob(") for _, (line, column) in places)
 
 
@@ -75,3 +80,8 @@ def test_an_inherited_constructor_checks(made):
 )
 def test_what_checks_nothing(made, base, body):
     assert not found(made, base, body)
+
+
+@pytest.mark.parametrize(("before", "checks"), [("Told, ", 1), ("nn.Module, ", 0), ("other.Base, ", 0)])
+def test_whose_constructor_it_is(before, checks):
+    assert len(found(before=before)) == checks

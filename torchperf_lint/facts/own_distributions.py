@@ -22,6 +22,7 @@ from torchperf_lint.facts.values import Values
 _MAKES = frozenset({"__init__", "__new__"})
 _SWITCHES = ("_validate_args", "arg_constraints")
 """What a class's body turns the checks off with, or leaves nothing to check."""
+_OF_TORCH = "torch.distributions."
 _ASKS = "super().log_prob"
 
 
@@ -42,7 +43,10 @@ def _class_of(site: Site) -> Thing | None:
 
 def _checking_base(values: Values, cls: Thing, checking: Collection[str]) -> str | None:
     """What checks in a class's place; None where the class decides about that itself."""
-    base = next((one for one in values.index.external_bases(cls) if one in checking), None)
+    external = values.index.external_bases(cls)
+    base = next((one for one in external if one in checking), None)
+    if base is not None and not all(one.startswith(_OF_TORCH) for one in external[: external.index(base)]):
+        return None  # `class Field(nn.Module, Normal)`: the constructor is another's
     for one in values.index.ancestry(cls) if base is not None else ():
         if one.kind != "class":
             continue
