@@ -101,3 +101,36 @@ def test_what_a_mask_on_the_device_picks_from_is_there_too(mask, count):
     """Of `z` nothing is known but that."""
     statements = (f"m = {mask}", "z = self.make(other)", "return z[m].mean()")
     assert sum(base_of(selection) is not None for selection in found(*statements)) == count
+
+
+SEVERAL = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(8, 8)
+
+        def spline(self, x):
+            return x * 2, x.exp(), 3
+
+        def forward(self, x: torch.Tensor, counts):
+            x = self.net(x.cuda())
+            y, mask = torch.zeros_like(x), x > 0
+            {statement}
+            return y, x
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "stores"),
+    [
+        ("y[mask], x[mask] = self.spline(x)[:2]", 2),
+        ("y[mask], x[mask], _ = self.spline(x)", 2),
+        ("y[mask], _, x[mask] = self.spline(x)", 1),
+        ("y[mask], x[mask] = x.exp().flatten(), 0.0", 1),
+        ("y[mask], counts[0] = 0.0, 1", 0),
+    ],
+)
+def test_what_one_assignment_puts_into_several(statement, stores):
+    files = texts(SEVERAL.format(statement=statement))
+    found = selections(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert sum(one.form == STORE for one in found) == stores

@@ -138,3 +138,30 @@ def test_a_class_that_an_object_keeps(built, found):
 )
 def test_what_an_object_keeps_may_be_another_or_not_check(old, new):
     assert not list(checked(_file(IMPORTS + KEPT.replace("{built}", "M(8)").replace(old, new))))
+
+
+GIVEN = """
+from torch.distributions import Bernoulli
+
+class M(nn.Module):
+    def __init__(self, decoder):
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, x, rate=0.5):
+        return {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("Bernoulli(logits=self.decoder(x))", 1),
+        ("Bernoulli(probs=self.decoder(x, 3))", 1),
+        ("Bernoulli(probs=self.decoder(3))", 0),
+        ("Bernoulli(probs=self.decoder)", 0),
+        ("Bernoulli(logits=self.decoder(x), validate_args=False)", 0),
+    ],
+)
+def test_a_network_that_the_constructor_is_given(made: str, found: int) -> None:
+    assert len(list(checked(_file(IMPORTS + GIVEN.replace("{made}", made))))) == found

@@ -16,6 +16,7 @@ _OWN = frozenset((*_DEFINITIONS, ast.Lambda))
 """What has a scope of its own."""
 _YIELDS = (ast.Yield, ast.YieldFrom)
 _REGISTERS = pattern(r"register_(?:\w+_)?(?:buffer|parameter)$")
+_STATE = "add_state"
 _OF_TORCH = ("register_buffer", "register_parameter")
 
 
@@ -38,13 +39,20 @@ def self_assignments(
 def _registered(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
     """`self.register_buffer("name", tensor)` and `register_parameter`: both follow the module.
 
-    So do those that a project's own helper registers, `self.register_empty_buffer("name")`.
+    So do those that a project's own helper registers, `self.register_empty_buffer("name")`, and the states of metrics,
+    `self.add_state("count", default=torch.tensor(0))`.
     """
     who, _, what = chain(call.func).rpartition(".")
-    if who not in (own, "super()") or not _REGISTERS.match(what):
+    if who not in (own, "super()") or not (_REGISTERS.match(what) or what == _STATE):
         return
     named = {k.arg: k.value for k in call.keywords}
     name = call.args[0] if call.args else named.get("name")
+    if what == _STATE:
+        default = call.args[1] if len(call.args) > 1 else named.get("default")
+        written = written_name(name)
+        if written and isinstance(default, ast.Call) and chain(default.func).startswith("torch."):
+            yield written, default, True
+        return
     value = call.args[1] if len(call.args) > 1 else named.get("tensor") or named.get("param")
     written = written_name(name)
     if written and (value is not None or what not in _OF_TORCH):
@@ -56,11 +64,11 @@ def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tup
     if isinstance(target, ast.Attribute) and chain(target.value) == own:
         yield target.attr, value, False
     elif isinstance(target, ast.Tuple | ast.List):
-        for part, item in _unpacked(target, value):
+        for part, item in unpacked(target, value):
             yield from _attributes_set(part, item, own)
 
 
-def _unpacked(target: ast.Tuple | ast.List, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def unpacked(target: ast.Tuple | ast.List, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Each part of a tuple that is assigned to, with what it gets: `f(x)[1]` for the second of `a, b = f(x)`."""
     items = side_by_side(target, value)
     if items is None:
@@ -124,7 +132,7 @@ def _stored(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
     if isinstance(target, ast.Subscript):
         yield chain(target.value), value
     elif isinstance(target, ast.Tuple | ast.List) and any(isinstance(part, ast.Subscript) for part in target.elts):
-        for part, item in _unpacked(target, value):
+        for part, item in unpacked(target, value):
             if isinstance(part, ast.Subscript):
                 yield chain(part.value), item
 

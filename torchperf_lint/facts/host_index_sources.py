@@ -27,6 +27,7 @@ from torchperf_lint.facts.packed_lengths import mask_of_lengths
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.tables_of_indices import table_of_row
+from torchperf_lint.facts.typed_as_host import typed_as_host
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
@@ -94,14 +95,24 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
             f"draw on the device: `{drawn[1]}` (its generator gives other random numbers)",
             evident=False,
         )
-    if used_several_times(spot, index):
-        return Source(
-            f"the list `{ast.unparse(index)}` becomes a tensor in host memory for each of its uses",
-            "make one tensor of it on the device for all its uses: "
-            f"`torch.tensor({ast.unparse(index)}, device={{device}})`",
-            evident=False,
-        )
-    return _array(spot, index) or _made(spot, index, device) or _matched(spot, index) or _listed_each_turn(spot, index)
+    listed = _used_several_times(spot, index) or _typed(spot, index) or _array(spot, index)
+    return listed or _made(spot, index, device) or _matched(spot, index) or _listed_each_turn(spot, index)
+
+
+def _typed(spot: Spot, index: ast.expr) -> Source | None:
+    found = typed_as_host(spot, index)
+    return Source(*found, evident=False) if found is not None else None
+
+
+def _used_several_times(spot: Spot, index: ast.expr) -> Source | None:
+    if not used_several_times(spot, index):
+        return None
+    written = ast.unparse(index)
+    return Source(
+        f"the list `{written}` becomes a tensor in host memory for each of its uses",
+        f"make one tensor of it on the device for all its uses: `torch.tensor({written}, device={{device}})`",
+        evident=False,
+    )
 
 
 def counts_turns(spot: Spot, name: ast.Name) -> bool:

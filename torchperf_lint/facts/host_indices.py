@@ -32,6 +32,7 @@ _MAKES_INDEX = (
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (
     *_MAKES_INDEX, "pack_padded_sequence(", "[self.", "_indices(", "_inds(", "_idx(", "_index(", "atcher(",
+    ".type(torch.", ".type('torch.", '.type("torch.',
 )  # fmt: skip
 _LISTED = (
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.[\w.]+[\[\]]|(?:torch\.)?\w*[tT]ensor\()"),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.fresh import Fresh
-from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.source import Place, Site
 
 HOST_TYPES = {"Tensor": "torch.float", "FloatTensor": "torch.float", **api.LEGACY_DTYPES}
 """Types of tensors on the host -> the dtypes they stand for."""
@@ -34,7 +34,7 @@ def host_types(site: Site, fresh: Fresh) -> list[HostType]:
     return [
         HostType(f"torch.{name}", HOST_TYPES[name])
         for call in _around(made, fresh.call)
-        if (name := _host_type(site, call)) is not None
+        if (name := host_type(site, call)) is not None
     ]
 
 
@@ -53,7 +53,7 @@ def _around(made: ast.expr, factory: ast.Call) -> Iterator[ast.Call]:
             yield call
 
 
-def _host_type(site: Site, call: ast.Call) -> str | None:
+def host_type(site: Place, call: ast.Call) -> str | None:
     """`ByteTensor` of `x.type(torch.ByteTensor)` and `x.type("torch.ByteTensor")`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "type" or len(call.args) != 1:
         return None

@@ -13,6 +13,8 @@ from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
+_NAMES = 3
+"""How many statements may lead to a join: `x = torch.cat([a, b])`, `x = x.view(-1, n)`, `x = x.to(device)`."""
 _AFTERWARDS = api.DERIVING - {"to", "type"}
 """Methods that leave what was joined on the host."""
 JOIN_THERE = (
@@ -27,12 +29,14 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
     `torch.cat([views[0], views[1]])` of what a loader yields; None where a part may lie anywhere else.
     """
     body = values.body(frame.path)
-    if isinstance(node, ast.Name) and body is not None:
+    node = _below_views(node)
+    for _ in range(_NAMES):
+        if not isinstance(node, ast.Name) or body is None:
+            break
         made = body.assigned_once(frame.function, node.id, frame.at)
         if made is None:
             return None
-        node, frame = made, frame._replace(at=body.at(made))
-    node = _below_views(node)
+        node, frame = _below_views(made), frame._replace(at=body.at(made))
     given = _seen_otherwise(values, node, frame) if isinstance(node, ast.Call) else None
     node = _below_views(given) if given is not None else node
     if not isinstance(node, ast.Call) or not node.args or keyword(node, "out") is not None:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.attributes import SIZES
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.called_later import bound_later
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
@@ -110,6 +111,7 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
         here = frame if scope == frame.function else frame._replace(function=scope)
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
+            reaching = reaching or bound_later(body, scope, name, at)
             there = here if at is frame.at else here._replace(at=at)
             bound = _from_definitions(values, name, reaching, there, body)
             return after_its_move(values, name, bound, there, body)

@@ -14,7 +14,7 @@ from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
 from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back, scatters_back
 from torchperf_lint.facts.row_masks import is_by_row
 from torchperf_lint.facts.scattered import is_scattered
-from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
+from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection, stored_value
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.steady_masks import is_steady
 from torchperf_lint.facts.syntax import first_part
@@ -76,9 +76,12 @@ def _by_its_uses(selection: Selection, node: ast.expr) -> str | None:
     if selection.form in (STORE, CHANGE):
         statement = spot.file.enclosing(spot.function).statement(node)
         assert isinstance(statement, ast.Assign | ast.AugAssign)
-        if fits(selection, statement.value):
+        stored = statement.value if isinstance(statement, ast.AugAssign) else stored_value(statement, node)
+        if stored is None:
+            return None
+        if fits(selection, stored):
             return WRITTEN
-        return SCATTERED if selection.form == STORE and is_scattered(selection, statement.value) else None
+        return SCATTERED if selection.form == STORE and is_scattered(selection, stored) else None
     ends = _Uses(selection).ends(node, _HOPS)
     return _decided(ends, selection.form)
 

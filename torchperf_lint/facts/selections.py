@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.effects import unpacked
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.masks import is_mask, may_be_mask
 from torchperf_lint.facts.reads import on_device
@@ -88,11 +89,22 @@ def _by_mask(spot: Spot, parts: list[ast.expr]) -> Selection | None:
     statement = spot.file.enclosing(spot.function).statement(node)
     if isinstance(statement, ast.AugAssign):
         return Selection(spot, CHANGE, node.value, mask, key_of(spot, mask))
-    if not isinstance(statement, ast.Assign) or not any(target is node for target in statement.targets):
-        return None
-    if not _is_tensor(spot, statement.value):
+    stored = stored_value(statement, node) if isinstance(statement, ast.Assign) else None
+    if stored is None or not _is_tensor(spot, stored):
         return None  # a number is filled in, which needs no size
     return Selection(spot, STORE, node.value, mask, key_of(spot, mask))
+
+
+def stored_value(statement: ast.Assign, target: ast.expr) -> ast.expr | None:
+    """What an assignment puts into a target: `f(x)[1]` into the second of `a[mask], b[mask] = f(x)`."""
+    for whole in statement.targets:
+        if whole is target:
+            return statement.value
+        if isinstance(whole, ast.Tuple | ast.List):
+            found = next((item for part, item in unpacked(whole, statement.value) if part is target), None)
+            if found is not None:
+                return found
+    return None
 
 
 def _is_tensor(spot: Spot, node: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.kept_class import kept_class, kept_names
+from torchperf_lint.facts.own_distributions import own_distributions
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
@@ -21,6 +22,8 @@ _SWITCHES = frozenset({SWITCH, "enable_validation"})
 """What turns the checks off for the whole program; the second is pyro's."""
 _FLAG = "validate_args"
 _OUTPUT = pattern(r"logit|prob|(?:^|_)(?:mean|mu|std|sigma|loc|scale)s?(?:_|$)", re.IGNORECASE)
+_OF_A_NETWORK = frozenset({"logits", "probs"})
+"""Parameters that are a tensor with a row for each sample."""
 _PASSES = frozenset({"forward", "step"})
 """Kinds of hot code that compute with what is on the device; what plays or draws may do so on the host."""
 _CLASSES = {
@@ -71,7 +74,8 @@ _DOTTED = tuple(
 
 def checked(file: SourceFile) -> Iterator[tuple[Site, Value]]:
     """The hot calls that make a distribution of device tensors and leave its checks on, with what is checked."""
-    for site, because in (*((site, "") for site in file.calls_of(*_DOTTED)), *_kept(file)):
+    direct = ((site, "") for site in file.calls_of(*_DOTTED))
+    for site, because in (*direct, *_kept(file), *own_distributions(file, _DOTTED)):
         if site.hot is None or site.hot.kind == "data" or _says_so(site.call):
             continue
         value = _parameter(file, site)
@@ -142,10 +146,24 @@ def _unknown_parameter(file: SourceFile, site: Site) -> Value | None:
     if any(value.kind not in ("unknown", "plain") for _, value in values):
         return None
     unknown = [given for given, value in values if value.kind == "unknown" and _is_of_the_step(given)]
+    unknown = unknown or list(_outputs(file, site))
     if not unknown:
         return None
     because = f"`{file.brief(unknown[0])}` is computed in the step, and a distribution takes numbers or tensors"
     return tensor(ANYWHERE, because, Confidence.LIKELY)
+
+
+def _outputs(file: SourceFile, site: Site) -> Iterator[ast.expr]:
+    """`Bernoulli(logits=self.decoder(x))`: what an attribute, whatever it is, makes of what the pass was given."""
+    takes = {parameter.name for parameter in file.outline.functions[site.function].parameters} - {"self"}
+    for keyword in site.call.keywords:
+        given = keyword.value
+        if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
+            continue
+        of_self = isinstance(given.func.value, ast.Name) and given.func.value.id == "self"
+        handed = {argument.id for argument in given.args if isinstance(argument, ast.Name)}
+        if of_self and keyword.arg in _OF_A_NETWORK and handed & takes and file.value(given, site).kind == "unknown":
+            yield given
 
 
 def _is_of_the_step(given: ast.expr) -> bool:

@@ -38,8 +38,9 @@ class HostIndexIntoDeviceTensor(SourceRule):
     (`x[:, [j for j in range(n) if j != i]]`), and lists that index in each turn of a loop inside the step. Of
     constants, `torch.tensor([2, 1, 0])`, lists at the top of a module among them, of what torch computes on the host
     from factories alone, `torch.rand(n).argsort()`, and of what numpy draws of numbers alone,
-    `np.random.permutation(n)`, one use is enough, as it is of what was read from the device, `x[top.tolist()]`; a list
-    of the host's own counts where it indexes several tensors.
+    `np.random.permutation(n)`, one use is enough, as it is of what was read from the device, `x[top.tolist()]`, or
+    converted to a type of the host's, `x[slots.type(torch.LongTensor)]`; a list of the host's own counts where it
+    indexes several tensors.
 
     And a number that is put where an index on the device says, `labels[pos_inds] = 0`: there it is the number that is
     in host memory. What one function stores so is told once, at the first.

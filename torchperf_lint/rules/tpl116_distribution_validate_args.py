@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.normal_draws import Draw, explores, normal_draws
+from torchperf_lint.facts.own_distributions import asked_within
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause
 from torchperf_lint.facts.source import Site, SourceFile
@@ -32,8 +33,9 @@ class DistributionValidateArgs(SourceRule):
     Flags distributions of `torch.distributions` that are made of device tensors every training step, forward pass or
     evaluation batch (the last is reported as info), where neither the call says `validate_args` nor anything in the
     project calls `set_default_validate_args`: one finding a file, at the first, with the others beside it, since one
-    call switches all of them; assignments to `set_default_validate_args`, which switch nothing; and `torch.normal`
-    with a tensor of the device for `std` and no `size`, for which there is no switch.
+    call switches all of them; so are classes of the project that derive from one and leave its constructor as it is,
+    `class Discrete(torch.distributions.Categorical)`. And assignments to `set_default_validate_args`, which switch
+    nothing, and `torch.normal` with a tensor of the device for `std` and no `size`, for which there is no switch.
 
     ## Why it is slow
     The checks are on by default since torch 1.8. For each parameter the device computes whether all its elements are
@@ -191,6 +193,8 @@ class DistributionValidateArgs(SourceRule):
 
 def _asked_again(file: SourceFile, site: Site) -> Iterator[Related]:
     """Where the same function asks what it made for the probability of values, which are checked too, or for values."""
+    for path, place in asked_within(site):
+        yield file.related(path, *place, "checks values, and waits for the answer")
     statement = file.enclosing(site.function).statement(site.call)
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is site.call else []
     for target in targets:

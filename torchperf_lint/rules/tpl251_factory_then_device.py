@@ -10,6 +10,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
+from torchperf_lint.facts.drawn_by_default import drawn_by_default
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
 from torchperf_lint.facts.host_types import host_types
 from torchperf_lint.facts.index import FunctionKey
@@ -34,9 +35,9 @@ class FactoryThenDevice(SourceRule):
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
     through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
     type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
-    line runs every training step or forward pass; also `x.new_tensor(torch.rand(n))`. And the tables that a
-    module's `forward` makes with `torch.arange(n)` on the host and gives back, as rotary embeddings are:
-    whoever computes with them moves them.
+    line runs every training step or forward pass; also `x.new_tensor(torch.rand(n))`, and what a factory makes unless
+    a flag that is off by default puts other numbers in its place. And the tables that a module's `forward` makes with
+    `torch.arange(n)` on the host and gives back, as rotary embeddings are: whoever computes with them moves them.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -168,7 +169,7 @@ def _fresh(project: Project, site: Site) -> Fresh | None:
         if found is None:
             found = computed_fresh(project.values, site.call, site.frame)
             found = found if found is not None and made_each_turn(site, found.path, found.call) else None
-        return found
+        return found or drawn_by_default(site)
     asked = copied_beside if last_part(site.record.callee) in COPIERS else moved_by_function
     moved = asked(project.values, site.call, site.frame)
     if moved is None:
