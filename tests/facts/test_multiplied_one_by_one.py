@@ -51,6 +51,11 @@ def test_products_at_places_that_the_host_lists(code: str) -> None:
     assert found(code) == ['"bim,iom->bom"']
 
 
+def test_a_letter_stands_where_the_loop_indexes() -> None:
+    code = "for i, j in enumerate(places):\n    out[:, i, :] = torch.einsum('bi,io->bo', h[..., j], self.w[i, :, :])"
+    assert found(code) == ['"bim,mio->bmo"']
+
+
 @pytest.mark.parametrize(
     "code",
     [

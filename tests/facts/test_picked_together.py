@@ -13,10 +13,15 @@ from torchperf_lint.facts.picked_together import picked_together
 @pytest.mark.parametrize(
     ("call", "at_once"),
     [
-        ("torch.stack([x[:, best[i]] for i in range(k)], dim=-1)", "x[:, best]"),
-        ("torch.stack([x[best[i]] for i in range(k)])", "x[best]"),
+        ("torch.stack([x[:, best[i]] for i in range(k)], dim=1)", "x[:, best[:k]]"),
+        ("torch.stack([x[:, best[i]] for i in range(k)], dim=-1)", None),
+        ("torch.stack([x[:, best[i]] for i in range(k)])", None),
+        ("torch.stack([x[best[i]] for i in range(k)], dim=1)", None),
+        ("torch.stack([x[best[i]] for i in range(1, k)])", None),
+        ("torch.vstack([x[best[i]] for i in range(k)])", None),
+        ("torch.stack([x[best[i]] for i in range(k)])", "x[best[:k]]"),
         ("torch.stack(tuple(x[best[i]] for i in range(k)))", None),
-        ("torch.stack([self.x[:, :, best[i]] for i in range(k)], 1)", "self.x[:, :, best]"),
+        ("torch.stack([self.x[:, :, best[i]] for i in range(k)], 2)", "self.x[:, :, best[:k]]"),
         ("torch.stack([x[i, best[i]] for i in range(k)], dim=-1)", None),
         ("torch.stack([x[:, best[i]:] for i in range(k)], dim=-1)", None),
         ("torch.stack([x[:n, best[i]] for i in range(k)], dim=-1)", None),

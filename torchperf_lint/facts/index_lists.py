@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import SEQUENCES, annotation_words
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.patterns import pattern
 
+_MASK = pattern(r"mask")
 _SEVERAL = frozenset({"tensor", "array", "sequence"})
 
 
 def chooses_several(spot: Spot, over: ast.expr, name: str) -> bool:
     """Whether the items of what a loop goes over, each of which it calls `name`, hold several places each."""
+    if _MASK.search(name) or _MASK.search(last_part(chain(over))):
+        return False  # of which each holds as many as the tensor has rows
     item = spot.file.value(over, spot).item
     if item is not None and item.kind in _SEVERAL:
         return True

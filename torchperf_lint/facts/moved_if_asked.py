@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site
 
 _SHORT = 40
@@ -35,7 +36,7 @@ def _told(test: ast.expr) -> str | None:
     if isinstance(asked, ast.Attribute) and asked.attr == "is_cuda":
         return f"{ast.unparse(asked.value)}.device"
     left = asked.left if isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.Eq) else None
-    if isinstance(left, ast.Attribute) and left.attr == "type":
+    if isinstance(left, ast.Attribute) and left.attr == "type" and last_part(chain(left.value)).endswith("device"):
         return ast.unparse(left.value)  # `x.device.type == "cuda"`
     plain = isinstance(test, ast.Name | ast.Attribute | ast.Call) and len(ast.unparse(test)) <= _SHORT
     return f'"cuda" if {ast.unparse(test)} else "cpu"' if plain else None

@@ -54,7 +54,9 @@ def multiplied_one_by_one(file: SourceFile) -> Iterator[MultipliedOneByOne]:
         known = [value for value in values if value is not None and value.kind == "tensor"]
         whole = all(isinstance(each.slice, ast.Tuple) or is_one_tensor(file, spot, each.value) for each in taken)
         if len(known) == len(taken) and whole:  # no list takes several indices
-            yield MultipliedOneByOne(spot, into.value, [each.value for each in taken], _batched(equation), known[0])
+            batched = _batched(equation, [*taken, into], names_of(loop.target))
+            if batched is not None:
+                yield MultipliedOneByOne(spot, into.value, [each.value for each in taken], batched, known[0])
 
 
 def _product(
@@ -97,8 +99,34 @@ def _of_einsum(call: ast.Call) -> tuple[str, list[ast.expr]]:
     return (written, call.args[1:]) if simple else ("", [])
 
 
-def _batched(equation: str) -> str:
-    """`"bhim,hiom->bhom"` of `bhi,hio->bho`."""
-    letter = next((each for each in _LETTERS if each not in equation), "...")
+def _batched(equation: str, sides: list[ast.Subscript], variables: set[str]) -> str | None:
+    """`"bhim,hiom->bhom"` of `bhi,hio->bho`, where the loop indexes the last axis of each; None where it fits none."""
+    letter = next((each for each in _LETTERS if each not in equation), None)
     taken, _, given = equation.replace(" ", "").partition("->")
-    return f'"{",".join(part + letter for part in taken.split(","))}->{given}{letter}"'
+    parts = [*taken.split(","), given]
+    if letter is None or len(parts) != len(sides):
+        return None
+    places = [_axis(side, len(part), variables) for side, part in zip(sides, parts, strict=True)]
+    written = [p[:at] + letter + p[at:] for p, at in zip(parts, places, strict=True) if at is not None]
+    return f'"{",".join(written[:-1])}->{written[-1]}"' if len(written) == len(parts) else None
+
+
+def _axis(side: ast.Subscript, others: int, variables: set[str]) -> int | None:
+    """The axis that the loop's variable chooses, of `others` that are taken whole beside it."""
+    parts = side.slice.elts if isinstance(side.slice, ast.Tuple) else [side.slice]
+    at = next(n for n, part in enumerate(parts) if isinstance(part, ast.Name) and part.id in variables)
+    if not all(n == at or _is_whole(part) for n, part in enumerate(parts)):
+        return None
+    if any(_is_ellipsis(part) for part in parts[:at]):
+        return others - (len(parts) - 1 - at)
+    return at if at <= others else None
+
+
+def _is_whole(part: ast.expr) -> bool:
+    """`:` or `...`."""
+    plain = isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
+    return plain or _is_ellipsis(part)
+
+
+def _is_ellipsis(part: ast.expr) -> bool:
+    return isinstance(part, ast.Constant) and part.value is ...

@@ -1,6 +1,6 @@
 """Elements that a list takes one by one, by the elements of an index on the device: one subscript takes them all.
 
-    torch.stack([mean[:, index[i]] for i in range(k)], dim=-1)         # mean[:, index]
+    torch.stack([mean[:, index[i]] for i in range(k)], dim=1)         # mean[:, index[:k]]
 """
 
 from __future__ import annotations
@@ -27,14 +27,25 @@ def picked_together(place: Place, operand: ast.expr) -> str | None:
     counter = operand.slice.id
     if not isinstance(made, ast.ListComp | ast.GeneratorExp) or not _counts(made, counter):
         return None
-    stacked = parents.get(made)
-    if not isinstance(stacked, ast.Call) or last_part(chain(stacked.func)) not in ("stack", "vstack"):
+    stacked, turns = parents.get(made), made.generators[0].iter
+    if not isinstance(stacked, ast.Call) or last_part(chain(stacked.func)) != "stack":
+        return None
+    if not isinstance(turns, ast.Call) or _stacked_along(stacked) != parts.index(operand) or len(turns.args) != 1:
         return None
     used = [node for node in ast.walk(picked) if isinstance(node, ast.Name) and node.id == counter]
     if len(used) > 1:
         return None
-    written = ", ".join(ast.unparse(operand.value if part is operand else part) for part in parts)
+    chosen = f"{ast.unparse(operand.value)}[:{ast.unparse(turns.args[0])}]"
+    written = ", ".join(chosen if part is operand else ast.unparse(part) for part in parts)
     return f"{ast.unparse(picked.value)}[{written}]"
+
+
+def _stacked_along(call: ast.Call) -> int | None:
+    """The axis that `stack` makes, counted from the first; None where that is not written."""
+    dim = next((k.value for k in call.keywords if k.arg == "dim"), call.args[1] if len(call.args) > 1 else None)
+    if dim is None:
+        return 0
+    return dim.value if isinstance(dim, ast.Constant) and type(dim.value) is int and dim.value >= 0 else None
 
 
 def _counts(made: ast.ListComp | ast.GeneratorExp, counter: str) -> bool:

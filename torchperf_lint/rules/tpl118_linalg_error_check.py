@@ -119,9 +119,11 @@ class LinalgErrorCheck(SourceRule):
 def _written(solution: Solution) -> str:
     """The call of the variant, with the names that its documentation gives its results."""
     variant, result = UNCHECKED[solution.function]
-    given = [short(words(solution.matrix)), *map(_shown, solution.site.call.args[1:])]
-    if isinstance(solution.site.call.func, ast.Attribute) and not solution.site.call.args:
-        given = given[:1]
+    call = solution.site.call
+    method = isinstance(call.func, ast.Attribute) and call.func.value is solution.matrix
+    given = [_shown(solution.matrix)] if method else []
+    given += [f"upper={_shown(a)}" if n and variant == "cholesky_ex" else _shown(a) for n, a in enumerate(call.args)]
+    given += [f"{'A' if k.arg == 'input' else k.arg}={_shown(k.value)}" for k in call.keywords]
     kept = {"": "factor, pivots, info", "inverse": "inverse, info", "L": "L, info", "result": "x, info"}[result]
     return f"{kept} = torch.linalg.{variant}({', '.join(given)})"
 

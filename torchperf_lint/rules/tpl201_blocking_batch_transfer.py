@@ -49,7 +49,7 @@ _MAKE_THERE = (
 
 _COMPUTE_THERE = (
     "copy the batch first, pinned (`pin_memory=True` of the DataLoader) and with `non_blocking=True`, and compute this "
-    "from it on the device: what torch computes on the host is not pinned"
+    "from it on the device: of what torch makes on the host nothing is pinned but pieces of a pinned batch"
 )
 _COMPUTE_BEFORE = (
     "do it where the batch is put together, in the data set or the `collate_fn`, for the loader's workers to run and "

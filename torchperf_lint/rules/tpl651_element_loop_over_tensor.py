@@ -259,13 +259,14 @@ class ElementLoopOverTensor(SourceRule):
     def _by_segment(self, file: SourceFile, found: SegmentLoop) -> Finding:
         hot, whole = found.spot.hot, file.brief(found.whole)
         divided = ", divided by their lengths for a mean" if found.reduction == "mean" else ""
-        rows = f"{whole}[torch.cat({file.brief(found.groups)})]" if found.groups is not None else whole
+        rows = f"{whole}[rows]" if found.groups is not None else whole
+        joined = f", `rows` all of `{file.brief(found.groups)}` joined," if found.groups is not None else ","
         return self.found(
             found.spot,
             message=f"each turn of the loop reduces some rows of `{whole}`, with kernels of its own, {hot.when}",
             instead=f"add up all segments at once{divided}: `{whole}.new_zeros(n, {whole}.size(1)).index_add_(0, "
-            f"segment, {rows})`, with a number for each row in `segment`, which `repeat_interleave` of the lengths "
-            "makes beside the batch",
+            f"segment, {rows})`{joined} with a number for each row in `segment`, which `repeat_interleave` of the "
+            "lengths makes beside the batch",
             value=found.value,
             hot=hot,
             severity=_severity(hot),
