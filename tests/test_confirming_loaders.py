@@ -4,7 +4,11 @@ import pytest
 from test_verdicts import HERE, copy, event, finding, loader, run
 
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.model import Related
+from torchperf_lint.model import Location, Related
+from torchperf_lint.rates import EVALUATION, STEP, times_of
+from torchperf_lint.recorded import Segment
+from torchperf_lint.reporters._run_findings import figures
+from torchperf_lint.reporters._verdicts import confirmed
 from torchperf_lint.verdict import judged
 
 UNPINNED = loader(workers=2, batches=12)
@@ -71,3 +75,38 @@ def test_a_simulated_run_confirms_a_setting_and_says_that_its_cost_is_open():
         "confirmed",
         "no workers, seen in 12 batches; what that costs, a simulated run does not tell",
     )
+
+
+def begun(epochs=500, **more):
+    return loader(workers=2, batches=epochs, epochs=epochs, **more)
+
+
+@pytest.mark.parametrize(
+    ("changes", "times"),
+    [
+        ({}, (1.0, STEP)),
+        ({"loaders": (begun(1000),)}, (2.0, STEP)),
+        ({"steps": 0, "train_batches": 0, "eval_batches": 250}, (2.0, EVALUATION)),
+        ({"steps": 0, "train_batches": 0}, None),
+    ],
+)
+def test_passes_for_one_batch_are_counted_by_the_step(changes, times):
+    evidence = run(**{"loaders": (begun(),), "device": "simulated", "simulated": True, **changes})
+    (one,) = judged([finding("TPL306")], evidence)
+    assert one.verdict.outcome.value == "confirmed"
+    assert times_of(one, evidence) == times
+    assert one.verdict.blocked_ms_per_step is None
+
+
+def test_what_a_pass_for_one_batch_costs_is_its_wait_for_the_first_batch():
+    step = Segment("data", None, None, 490 * 200.0, 490)
+    evidence = run(loaders=(begun(start_ms=500 * 40.0, first_wait_ms=500 * 10.0),), segments=(step,))
+    (one,) = judged([finding("TPL306")], evidence)
+    assert (one.verdict.blocked_ms_per_step, one.verdict.share_of_step) == (50.0, 0.25)
+
+
+def test_without_prices_a_pass_a_step_comes_before_waits_and_has_its_count():
+    evidence = run(event(count=500 * 9), loaders=(begun(),), device="simulated", simulated=True)
+    found = judged([finding("TPL101"), finding("TPL306", location=Location("train.py", 40, 9, 40, 20))], evidence)
+    assert [one.code for one in confirmed(found, evidence)] == ["TPL306", "TPL101"]
+    assert [figures(one, evidence)[0] for one in found] == ["9", "1"]

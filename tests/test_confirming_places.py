@@ -141,6 +141,64 @@ def test_lines_of_the_loop_that_a_finding_is_about_are_named():
 
 
 @pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        ([event(22, count=3 * STEPS, train_steps=STEPS)], "1500 synchronisations at line 22 in 500 of 500 steps"),
+        ([event(22, kind="copy", what="h2d", count=3 * STEPS)], "1500 copies at line 22 in 500 of 500 steps"),
+    ],
+)
+def test_a_loop_over_elements_is_confirmed_by_what_its_turns_wait_for_or_copy(seen, reason):
+    (one,) = judged([finding(20, code="TPL651", loop=BODY)], evidence(*seen))
+    assert (one.verdict.outcome.value, one.verdict.reason) == ("confirmed", f"its turns wait or copy: {reason}")
+    assert times_of(one, evidence()) == (3.0, STEP)
+    assert not unfound([one], evidence(*seen), ("sync", "copy"))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        event(22),  # one turn's, or what has one turn
+        event(22, count=12, train_steps=3),  # not every step
+        event(20, count=3 * STEPS),  # what the loop goes over
+        event(25, count=3 * STEPS),  # behind it
+    ],
+)
+def test_a_loop_over_elements_is_left_open_where_no_line_of_its_body_does_so_several_times(seen):
+    (one,) = judged([finding(20, code="TPL651", loop=BODY)], evidence(seen))
+    assert (one.verdict.outcome.value, one.verdict.reason) == (
+        "unobservable",
+        "no probe counts the kernels of its turns",
+    )
+    missed = unfound([one], evidence(seen), ("sync",))
+    assert missed == (() if seen.line == 20 else (seen,))
+
+
+def test_loops_over_elements_say_which_lines_they_have(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(ELEMENTS)
+    report = lint(Target(tmp_path, Settings(), (path,)))
+    (one,) = (f for f in report.findings if f.code == "TPL651")
+    assert (one.location.line, one.loop.line, one.loop.end_line) == (8, 8, 10)
+
+
+ELEMENTS = """\
+import torch
+from torch import nn
+
+def train(model: nn.Module, loader, optimizer, device):
+    for x, y in loader:
+        p = model(x.to(device, non_blocking=True)).softmax(1)
+        loss = torch.zeros((), device=device)
+        for c in range(p.shape[1]):
+            overlap = (p[:, c] * p[:, c]).sum()
+            loss = loss + 1 - 2 * overlap / p[:, c].sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
     ("code", "named"),
     [
         ("TPL801", ""),

@@ -126,6 +126,25 @@ def test_the_page_fits_its_width(name, width):
 
 
 @pytest.mark.parametrize("width", [40, 80])
+def test_no_path_is_broken_in_two_and_none_moves_a_figure(width):
+    path = "experiments/with/a/folder/for/everything/that/anybody/ever/tried/by/hand/train.py"
+    record = "/scratch/somebody/results/of/november/the/twelfth/with/more/digits/train-20261112.events.jsonl"
+    seen = (sync(25, path=path), sync(30, path=path), sync(26, path="train.py"))
+    found = [finding(25, path=path), finding(26, path="train.py")]
+    found += [finding(40, path=path, outcome=Outcome.NOT_REACHED, reason="the line did not run")]
+    unsupported = sync(50, "stft", path=path, kind="unsupported")
+    evidence = run(events=(*seen, unsupported), device="simulated", simulated=True)
+    evidence = replace(evidence, returncode=1, state={"raised": "KeyError: 'x'", "raised_at": (path, 60)})
+    text = page(report(evidence, found, unfound=seen[1:2], record=record), width)
+    assert record in text
+    assert all(f"{path}:{line}" in text for line in (25, 30, 40, 50, 60))
+    rows = [line for line in text.splitlines() if line.startswith("  TPL101 ")]
+    if width == 80:
+        figures = [row.partition(where)[0] for row, where in zip(rows, (path, "train.py:26"), strict=True)]
+        assert figures == ["  TPL101       1       -       -     -  "] * 2
+
+
+@pytest.mark.parametrize("width", [40, 80])
 def test_only_a_path_may_be_longer_than_the_page(width):
     path = "a/very/long/path/that/no/terminal/of/this/width/could/show/on/one/line/at/all/train.py"
     event = sync(25, path=path, blocked_ms=1.0)
@@ -191,7 +210,7 @@ def test_what_was_not_measured_never_prints_as_0(blocked, bubble, share, width):
         assert "- not measured: a bubble needs a profiler's window" in " ".join(text.split())
     if blocked is not None or bubble is not None:
         assert "upper bound" in " ".join(text.split())
-    assert ("confirmed, negligible" in " ".join(text.split())) is (share == 0.0001)
+    assert (("(negligible)" if width == 80 else "confirmed, negligible") in " ".join(text.split())) is (share == 0.0001)
 
 
 def test_the_dearest_come_first_and_the_negligible_last():
@@ -238,7 +257,7 @@ def test_a_finding_that_an_advice_names_is_told_with_it():
 def test_evaluation_is_counted_by_its_batches():
     event = sync(25, count=24, train_turns=0, eval_turns=12, steady=24)
     made = report(run(events=(event,), eval_batches=12, device="simulated", simulated=True), (finding(25),))
-    assert re.search(r"TPL101 train\.py:25 +2 ev ", page(made))
+    assert re.search(r"TPL101 +2 ev [ -]+ train\.py:25\n", page(made))
     assert "ev: per evaluation batch" in page(made)
 
 

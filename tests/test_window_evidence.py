@@ -13,7 +13,7 @@ from torchperf_lint.device_use import device_use
 from torchperf_lint.events import read
 from torchperf_lint.model import Outcome
 from torchperf_lint.reporters import View
-from torchperf_lint.reporters._run_findings import said_at
+from torchperf_lint.reporters._run_unnamed import Unnamed, said_at
 from torchperf_lint.runtime.diagnose import diagnose
 from torchperf_lint.runtime.reading import evidence_of
 from torchperf_lint.window import Window, kernels_of
@@ -136,7 +136,7 @@ def test_the_report_says_what_the_window_saw_and_what_it_took():
     assert "GPU in 8 profiled steps some kernel ran 50 % of the time, 50 kernels a step, the median one 40 us" in said
     assert "profiled: 10 steps, which count in no time, and starting, ending and reading it 120 ms" in said
     assert "bubble: the device idles behind the wait, an upper bound of what removal saves" in said
-    assert said_at([sync(25, bubble_ms=16.0)], windowed()).endswith("the device idles 2.00 ms a step for it")
+    assert said_at(Unnamed((sync(25, bubble_ms=16.0),)), windowed()).endswith("the device idles 2.00 ms a step for it")
 
 
 @pytest.mark.parametrize(("slowed", "told"), [(1.7, True), (1.1, False), (0.5, False), (None, False)])

@@ -89,10 +89,16 @@ def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> f
         rule = rules.get(finding.code)
         places = (finding.location, *(related.location for related in finding.related))
         here = [event for place in places for event in run.at(place, *kinds) if rule is None or rule.explains(event)]
-        loop = run.at(finding.loop, *kinds) if finding.loop is not None else ()
+        loop = run.at(finding.loop, *kinds) if finding.loop is not None and _speaks_of_loop(finding, rule) else ()
         elsewhere = rule.explained_elsewhere(run) if rule is not None else ()
         told.update(id(event) for event in (*here, *loop, *elsewhere))
     return frozenset(told)
+
+
+def _speaks_of_loop(finding: Finding, rule: SourceRule | None) -> bool:
+    """Whether the finding's verdict tells what the turns wait for; one about kernels may have left that open."""
+    verdict = finding.verdict
+    return verdict is None or verdict.outcome is Outcome.CONFIRMED or rule is None or not rule.about_waits
 
 
 def _well_done(event: Event) -> bool:

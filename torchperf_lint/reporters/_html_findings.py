@@ -8,15 +8,17 @@ from torchperf_lint.model import Finding, Outcome
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._frame import frame
 from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined, lines, path_in, table
-from torchperf_lint.reporters._run_findings import (
-    figures,
+from torchperf_lint.reporters._run_findings import figures, summary_of
+from torchperf_lint.reporters._run_first import price
+from torchperf_lint.reporters._run_unnamed import (
+    bursts,
+    bursts_heading,
     said_at,
-    summary_of,
+    said_of_burst,
     unnamed,
     unnamed_at,
     unnamed_heading,
 )
-from torchperf_lint.reporters._run_first import price
 from torchperf_lint.reporters._sources import Sources
 from torchperf_lint.reporters._verdicts import confirmed, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, place
@@ -169,15 +171,17 @@ class Frames:
 
 
 def sites(report: RunReport) -> Markup:
-    """Waits and copies of every step that no finding names; nothing where there are none."""
-    hot = unnamed(report)
-    if not hot:
-        return Markup("")
-    rows: list[tuple[str, ...]] = [
-        (path_in(unnamed_at(events[0], report)), said_at(events, report.run)) for events in hot[:_MOST_SITES]
-    ]
-    left = len(hot) - _MOST_SITES
-    more = [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []
-    return lines(
-        el("h2", unnamed_heading(report), id="sites"), table("The costliest first", ("where", "what"), rows), *more
-    )
+    """Waits and copies of every step that no finding names, and waits in bursts; nothing where there are none."""
+    hot, run = unnamed(report), report.run
+    parts: list[Markup] = []
+    if hot:
+        rows = [(path_in(unnamed_at(entry, report)), said_at(entry, run)) for entry in hot[:_MOST_SITES]]
+        caption = "Lines of the project, then of packages; the costliest first"
+        parts += [el("h2", unnamed_heading(report), id="sites"), table(caption, ("where", "what"), rows)]
+        left = len(hot) - _MOST_SITES
+        parts += [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []
+    most = bursts(report)
+    if most:
+        rows = [(path_in(unnamed_at(entry, report)), said_of_burst(entry, run)) for entry in most]
+        parts += [el("h2", bursts_heading(most, run)), table("The most frequent", ("where", "what"), rows)]
+    return lines(*parts)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from io import StringIO
 
 from rich.console import Console
+from rich.containers import Lines
 from rich.text import Text
 
 from torchperf_lint.model import Location, Severity
@@ -26,6 +27,8 @@ LABEL = 12
 _CODE = pattern(r"`[^`]+`")
 _UNIT = pattern(r"(?<=\d) (?=(?:ms|s|%|[kMG]?B)(?![\w]))")
 """The space between a number and its unit."""
+_PATH = pattern(r"[/\\]|:\d+\b|\.\w+$")
+"""In a word: what makes it a path, or a path with a line."""
 _NO_BREAK = "\ue000"
 """Stands for a space while words are wrapped; a character nobody uses."""
 _NARROWEST = 40
@@ -68,10 +71,15 @@ class Page:
         words = Text(whole, style=style)
         words.highlight_regex(_CODE, "cyan")
         head = self.label(label, indent, room)
-        for part in words.wrap(self.console, width):
+        for part in self.wrapped(words, width):
             part.plain = part.plain.replace(_NO_BREAK, " ")
             self.line(Text.assemble(head, part))
             head = Text(" " * margin)
+
+    def wrapped(self, words: Text, width: int) -> Lines:
+        """In lines; a path in two pieces could be neither clicked nor copied, so a longer one stands out."""
+        whole_paths = any(len(word) > width and _PATH.search(word) for word in words.plain.split())
+        return words.wrap(self.console, width, overflow="ignore" if whole_paths else None)
 
     def label(self, label: str, indent: int = INDENT, room: int = LABEL) -> Text:
         """A dim word, with the space that follows it."""

@@ -18,9 +18,10 @@ from torchperf_lint.reporters import View
 from torchperf_lint.reporters._compiling import show_compiling
 from torchperf_lint.reporters._page import INDENT, Page, page
 from torchperf_lint.reporters._ranks import ended_early, show_ranks
-from torchperf_lint.reporters._run_findings import unfound, verdicts
+from torchperf_lint.reporters._run_findings import verdicts
 from torchperf_lint.reporters._run_first import First, first, show_first
 from torchperf_lint.reporters._run_time import show_breakdown, show_utilisation
+from torchperf_lint.reporters._run_unnamed import unfound
 from torchperf_lint.reporters._words import counted, printable, problem, signal_name
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.stragglers import named
@@ -64,7 +65,7 @@ def _header(sheet: Page, report: RunReport) -> None:
         if line.cell_len + len(_BETWEEN) + len(part) <= sheet.width:
             line = Text.assemble(line, (_BETWEEN, "dim"), part)
             continue
-        *before, line = [line, *Text(part).wrap(sheet.console, sheet.width)]
+        *before, line = [line, *sheet.wrapped(Text(part), sheet.width)]
         for full in before:
             sheet.line(full)
     sheet.line(line)

@@ -10,7 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.rates import EVALUATION, rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._run import facts
-from torchperf_lint.reporters._run_findings import said_of, site_of
+from torchperf_lint.reporters._run_unnamed import said_of, site_of
 
 _HEAD = ("where", "what", "times", "a step", "blocked, ms")
 _MOST = 50

@@ -8,6 +8,8 @@ from torchperf_lint.rates import EVALUATION, STEP, times_of
 from torchperf_lint.reporters._words import counted
 from torchperf_lint.verdict import NEGLIGIBLE
 
+_DEAR = ("TPL306",)
+"""What begins a pass over a loader costs many times what a wait costs: where neither was measured, it comes first."""
 WINDOW = "window"
 """The probe's name."""
 
@@ -30,12 +32,13 @@ def confirmed(findings: tuple[Finding, ...], run: Evidence) -> list[Finding]:
     return sorted(found, key=lambda finding: (*_price(finding, run), finding.sort_key))
 
 
-def _price(finding: Finding, run: Evidence) -> tuple[bool, float, float, bool, float]:
+def _price(finding: Finding, run: Evidence) -> tuple[bool, float, float, bool, bool, float]:
     verdict = finding.verdict
     assert verdict is not None
     bubble, blocked = verdict.bubble_ms_per_step, verdict.blocked_ms_per_step
     times, unit = times_of(finding, run) or (0.0, "")
-    return negligible(verdict), -(bubble or 0.0), -(blocked or 0.0), unit == EVALUATION, -times
+    often = (unit == EVALUATION, finding.code not in _DEAR, -times)
+    return negligible(verdict), -(bubble or 0.0), -(blocked or 0.0), *often
 
 
 def turn(run: Evidence) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import signal
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
 
 from torchperf_lint.model import Location, Problem, Report, Severity
 
+Entry = TypeVar("Entry")
 _NOT_SHOWN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
@@ -28,6 +31,11 @@ def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`, `2 batches`."""
     ending = "es" if noun.endswith("ch") else "s"
     return f"{number} {noun}{'' if number == 1 else ending}"
+
+
+def cut(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
+    """The first of them; a line that says that there is one more would be no shorter than that one."""
+    return entries if len(entries) == most + 1 else entries[:most]
 
 
 def signal_name(number: int) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from torchperf_lint.confirming import silent, until_first_batches
+from torchperf_lint.confirming import priced, silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.facts.passes import Pass, pass_for_one_batch, varies
 from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.rates import EVALUATION, STEP
 from torchperf_lint.recorded import LoaderRun
 from torchperf_lint.rule import SourceRule
 
@@ -91,7 +93,8 @@ class NextOfANewIterator(SourceRule):
     first batch of a fresh shuffle.
 
     ## Confirmed by
-    Several passes over the loader with about one batch each.
+    Several passes over the loader with about one batch each, counted by the step; priced, where time is measured, by
+    what the loop waited until each first batch.
 
     ## References
     - PyTorch documentation, torch.utils.data: a new iterator starts the worker processes.
@@ -118,7 +121,13 @@ class NextOfANewIterator(SourceRule):
             return silent(run, finding.location, "pass for one batch")
         passes, batches = sum(loader.epochs for loader in again), sum(loader.batches for loader in again)
         reason = f"{passes} passes over the loader for {batches} batches{until_first_batches(run, again)}"
-        return Verdict(Outcome.CONFIRMED, reason)
+        turns, unit = (run.steps, STEP) if run.steps else (run.eval_total, EVALUATION)
+        if not turns:
+            return Verdict(Outcome.CONFIRMED, reason)
+        times = passes / turns
+        each = sum(loader.start_ms + loader.first_wait_ms for loader in again) / passes
+        verdict = priced(run, Outcome.CONFIRMED, reason, each * times * run.paid_by[0])
+        return replace(verdict, times=times, times_per=unit)
 
     def _finding(self, project: Project, site: Site, begun: Pass) -> Finding:
         assert site.hot is not None

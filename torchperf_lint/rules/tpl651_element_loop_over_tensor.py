@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
+from torchperf_lint.confirming import happened, unmeasured
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.copied_one_by_one import CopiedOneByOne, copied_one_by_one
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
@@ -20,8 +23,13 @@ from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
 from torchperf_lint.facts.taken_apart import TakenApart, taken_apart
-from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity, Verdict
+from torchperf_lint.rates import rate_of
+from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
+
+_SEVERAL = 2.0
+"""Times a step from which on a line stands for several turns."""
 
 
 class ElementLoopOverTensor(SourceRule):
@@ -101,7 +109,8 @@ class ElementLoopOverTensor(SourceRule):
     There is no automatic fix: the batched form depends on what the turns do.
 
     ## Confirmed by
-    Nothing yet: no probe counts kernels. Numbers read in the turns are seen as synchronisations, under their own rules.
+    Synchronisations or copies in the body of the loop, several a step. No probe counts kernels, so a loop whose turns
+    neither wait nor copy is left open.
 
     ## References
     - torch.profiler, ForLoopIndexingPattern.
@@ -138,6 +147,17 @@ class ElementLoopOverTensor(SourceRule):
             yield self._suppressed(file, by_class)
         yield from self._of_slices(file, told)
 
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By what the turns of the loop wait for or copy, where one line does so several times a step."""
+        loop = finding.loop
+        for kind, what in (("sync", "synchronisation"), ("copy", "copy")):
+            seen = () if loop is None else tuple(e for e in run.at(loop, kind) if _in_body(e, loop))
+            if seen and _many_at_a_line(seen, run):
+                verdict = happened(run, seen, what, finding.location)
+                if verdict.outcome is Outcome.CONFIRMED:
+                    return replace(verdict, reason=f"its turns wait or copy: {verdict.reason}")
+        return unmeasured(run, finding.location, "no probe counts the kernels of its turns")
+
     def _of_places(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
         """Loops that copy or multiply single elements at places of the host, where no loop around is told."""
         for copied in copied_one_by_one(file):
@@ -162,6 +182,7 @@ class ElementLoopOverTensor(SourceRule):
         each = "kernels" if not found.reads else "kernels, and waits for the device,"
         return self.found(
             spot.at(found.iterated),
+            loop=spot.expression,
             message=f"the loop starts {each} for each element of `{file.brief(found.tensor)}` {spot.hot.when}",
             instead=_instead(file, found, spot),
             value=found.value,
@@ -203,6 +224,7 @@ class ElementLoopOverTensor(SourceRule):
         assert isinstance(loop, ast.For)
         return self.found(
             found.spot.at(loop.iter),
+            loop=loop,
             message=f"the loop copies `{whole}` into `{into}` element by element, with kernels for each, {hot.when}",
             instead="copy all of them at once: hold the places as tensors that were moved to the device once (buffers) "
             f"and write `{into}[..., places] = {whole}[..., other]`, each on the axis that the loop indexes",
@@ -233,6 +255,7 @@ class ElementLoopOverTensor(SourceRule):
         assert isinstance(loop, ast.For)
         return self.found(
             found.spot.at(loop.iter),
+            loop=loop,
             message=f"`{file.brief(found.call)}` runs for each class, with kernels and waits of its own, {hot.when}",
             instead="keep the classes apart in one run: `torchvision.ops.batched_nms(boxes, scores, classes, "
             "threshold)`; boxes that it does not take are first moved, those of each class out of reach of the others",
@@ -246,6 +269,7 @@ class ElementLoopOverTensor(SourceRule):
         hot, whole = found.spot.hot, file.brief(found.whole)
         return self.found(
             found.spot,
+            loop=found.spot.expression,
             message=f"the loop writes shifted slices into `{whole}` one by one, with kernels for each, and for each "
             f"the backward pass copies the gradient of all of `{whole}`, {hot.when}",
             instead="hold all shifts in one view, `F.pad(x, (n - 1, 0)).unfold(-1, x.size(-1), 1)` (the largest shift "
@@ -263,6 +287,7 @@ class ElementLoopOverTensor(SourceRule):
         joined = f", `rows` all of `{file.brief(found.groups)}` joined," if found.groups is not None else ","
         return self.found(
             found.spot,
+            loop=found.spot.expression,
             message=f"each turn of the loop reduces some rows of `{whole}`, with kernels of its own, {hot.when}",
             instead=f"add up all segments at once{divided}: `{whole}.new_zeros(n, {whole}.size(1)).index_add_(0, "
             f"segment, {rows})`{joined} with a number for each row in `segment`, which `repeat_interleave` of the "
@@ -272,6 +297,21 @@ class ElementLoopOverTensor(SourceRule):
             severity=_severity(hot),
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
+
+
+def _in_body(event: Event, loop: Location) -> bool:
+    """Whether it is of the turns and not of what the loop goes over, where lines tell these apart."""
+    line = event.line if event.via is None or event.path == loop.path else event.via[1]
+    return line > loop.line or loop.line == loop.end_line
+
+
+def _many_at_a_line(events: tuple[Event, ...], run: Evidence) -> bool:
+    """Whether one line does it twice a step or more: so do turns, and not the line that a single turn has."""
+    places: dict[object, list[Event]] = {}
+    for event in events:
+        places.setdefault((event.path, event.line, event.via), []).append(event)
+    rates = (rate_of(here, run) for here in places.values())
+    return any(rate is not None and rate[0] >= _SEVERAL for rate in rates)
 
 
 def _severity(hot: Hot) -> Severity | None:

@@ -171,7 +171,7 @@ class Session:
 
         try:
             guarded = functools.partial(self.guarded, "simulated")
-            sink = RecordingSink(self.recorder, guarded, simulated.is_gradient_of_index)
+            sink = RecordingSink(self.recorder, guarded, simulated.is_gradient_of_index, simulated.gradient)
             # A device that the process itself has asked for has a sink already.
             (simulated.listen if simulated.is_installed() else simulated.install)(sink)
         except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchperf_lint.runtime.recorder import Attributes, Recorder
-from torchperf_lint.waits import COPY, OF_INDEX
+from torchperf_lint.waits import COPY, GRADIENT, IN_SEARCH, OF_INDEX
 
 _AGAIN: Attributes = ((OF_INDEX, True),)
 
@@ -18,22 +18,29 @@ class RecordingSink:
         recorder: Recorder,
         guarded: Callable[[Callable[..., None]], Callable[..., None]],
         is_gradient_of_index: Callable[[], bool] = lambda: False,
+        gradient: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`guarded` is the border that keeps what fails here out of the script."""
+        """`guarded` is the border that keeps what fails here out of the script; `gradient` says whose is computed."""
         self._event = guarded(recorder.event)
         self._is_gradient_of_index = is_gradient_of_index
+        self._gradient = gradient
 
     def sync(self, what: str) -> None:
         """The host would have waited for the device here."""
         again = what == COPY and self._is_gradient_of_index()
-        self._event("sync", what, attributes=_AGAIN if again else ())
+        of = () if what == IN_SEARCH else self._of_gradient()
+        self._event("sync", what, attributes=_AGAIN if again else of)
 
     def copy(self, direction: str, nbytes: int, pinned: bool, blocking: bool) -> None:
         """A copy between host ("h") and device ("d"): "h2d" or "d2h"."""
         attributes: Attributes = (("pinned", pinned), ("blocking", blocking))
-        if direction == "h2d" and self._is_gradient_of_index():
-            attributes = (*attributes, *_AGAIN)
+        again = direction == "h2d" and self._is_gradient_of_index()
+        attributes = (*attributes, *(_AGAIN if again else self._of_gradient()))
         self._event("copy", direction, nbytes=nbytes, attributes=attributes)
+
+    def _of_gradient(self) -> Attributes:
+        operation = self._gradient()
+        return ((GRADIENT, operation),) if operation is not None else ()
 
     def unsupported(self, what: str) -> None:
         """The simulation cannot do this as a card would; counts around it are not complete."""

@@ -52,6 +52,13 @@ def is_gradient_of_index() -> bool:
     return of_an_index()
 
 
+def gradient() -> str | None:
+    """Whose gradient autograd computes on this thread by a formula of its own ("cumprod"); None where it does not."""
+    from torchperf_lint.runtime.simulated.gradients import operation
+
+    return operation()
+
+
 def listen(sink: Sink) -> None:
     """Report what the simulated device does to `sink`, too, until `leave`."""
     from torchperf_lint.runtime.simulated.reports import REPORTS

@@ -5,22 +5,19 @@ What waits because its composite kernel calls `.item()` or a copy needs no entry
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import torch
 
 from torchperf_lint.runtime import anomaly
 from torchperf_lint.runtime.simulated import indexing
-from torchperf_lint.runtime.simulated.gradients import without_a_wait
+from torchperf_lint.runtime.simulated.gradients import asking, without_a_wait
 from torchperf_lint.runtime.simulated.memory import on_device
 from torchperf_lint.runtime.simulated.reports import REPORTS
 from torchperf_lint.waits import IN_SEARCH
 
 Rule = Callable[..., None]
-_OURS = __name__.rpartition(".")[0]
 
 UNDECIDED = {
     "ctc_loss": "reports the lengths' copies; the card's kernel copies three small tables more (cuDNN's none)",
@@ -63,22 +60,14 @@ def _waits_on_some(what: str) -> Rule:
 
 def _item(self: torch.Tensor) -> None:
     # What autograd asks of each gradient in this mode is a boolean, and no line of Python asks for it.
-    asked = self.dtype is torch.bool and anomaly.looks_for_nan(torch) and anomaly.is_of_engine(_asking())
+    asked = self.dtype is torch.bool and anomaly.looks_for_nan(torch) and anomaly.is_of_engine(asking())
     if not _of_the_host_alone():
         REPORTS.sync(IN_SEARCH if asked else "item")
 
 
 def _of_the_host_alone() -> bool:
     """Whether a backward formula that a card does not take asks, and no hook of the script's within it."""
-    return without_a_wait() and anomaly.is_of_engine(_asking())
-
-
-def _asking() -> FrameType | None:
-    """The innermost frame that is not of the simulation; None where autograd's own thread has no other."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
-        frame = frame.f_back
-    return frame
+    return without_a_wait() and anomaly.is_of_engine(asking())
 
 
 def _equal(self: torch.Tensor, other: torch.Tensor) -> None:
