@@ -244,7 +244,7 @@ LOOPS = """\
 import math, torch
 from torch.utils.data import DataLoader, TensorDataset
 
-net = torch.nn.Linear(3, 1).cuda()
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)).cuda()
 opt = torch.optim.SGD(net.parameters(), 0.1)
 loader = DataLoader(TensorDataset(torch.zeros(16, 3), torch.zeros(16, 1)), batch_size=2, pin_memory=True)
 for x, y in loader:
