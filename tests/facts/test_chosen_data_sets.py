@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from calls_in import site_of
 
+from torchperf_lint.facts import chosen_data_sets
 from torchperf_lint.facts.chosen_data_sets import work_of_any
 
 CALL = "DataLoader(data)"
@@ -54,3 +55,13 @@ def test_chosen_by_nobody(body):
 def test_one_is_in_memory_or_there_is_none():
     assert told(f"data = {MAKES}", DATA + MEMORY) is None
     assert told(f"data = {MAKES}", "") is None
+
+
+def test_read_once(monkeypatch):
+    asked = []
+    heavy_call = chosen_data_sets.heavy_call
+    monkeypatch.setattr(chosen_data_sets, "heavy_call", lambda *given: asked.append(given) or heavy_call(*given))
+    site = site_of(f"{DATA}{CHOOSES}def f(name):\n    data = {MAKES}\n    return {CALL}", CALL)
+    for _ in range(3):
+        assert work_of_any(site.file.project.values, site.call.args[0], site.frame)
+    assert len(asked) == 1

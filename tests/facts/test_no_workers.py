@@ -94,6 +94,61 @@ def test_what_an_object_holds():
     assert told(dedent(snippet) + "Data(rows, 4).loader(rows)\n", call) is None
 
 
+HOLDS = """
+class Data:
+    def __init__(self, rows):
+        self.workers = 0
+
+    def loader(self, data):
+        return DataLoader(data, num_workers=self.workers)
+
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "data = Data(rows)\ndata.workers = 8",
+        "class Quick(Data):\n    def __init__(self, rows):\n        super().__init__(rows)\n        self.workers = 8",
+        "class Quick(Data):\n    workers = 8",
+    ],
+)
+def test_what_others_set_of_an_object(more):
+    call = "DataLoader(data, num_workers=self.workers)"
+    assert told(HOLDS, call).because == "`self.workers` is 0 (a.py:10)"
+    assert told(HOLDS + more, call) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "def main():\n    global rows, workers\n    workers = 8",
+        "def main():\n    globals()['workers'] = 8",
+        "exec(open('told.py').read())",
+        "import a\na.workers = 8",
+    ],
+)
+def test_a_name_of_the_module_that_others_set(more):
+    loader = f"workers = 0\ndef f(data):\n    return {CALL}\n"
+    assert told(loader).because == "`workers` is 0 (a.py:8)"
+    assert told(loader + "def main():\n    global rows\n    rows = 8") is not None
+    assert told(loader + more) is None
+
+
+@pytest.mark.parametrize(
+    ("partial", "none"),
+    [
+        ("partial(loader_of, workers=8)", False),
+        ("functools.partial(loader_of, **more)", False),
+        ("partial(loader_of, rows, 8)", False),
+        ("partial(loader_of)", True),
+        ("partial(rows_of, workers=8)", True),
+    ],
+)
+def test_a_parameter_that_a_partial_gives(partial, none):
+    assert (told(f"{LOADER}quick = {partial}\nloader_of(rows)") is not None) is none
+
+
 def option(declared, more="", call=OPTION):
     return told({"options.py": f"{declared}\n{more}", "train.py": f"def f(data, args):\n    return {call}"}, call)
 
@@ -114,6 +169,11 @@ def test_an_option(declared):
     assert option(declared, call=call).by_option
 
 
+def test_an_option_whose_flags_are_not_written_out():
+    found = option("parser.add_argument(*flags, dest='workers', default=0)")
+    assert found.because == "`workers` is 0 by default (options.py:8)"
+
+
 @pytest.mark.parametrize(
     ("declared", "more"),
     [
@@ -124,6 +184,9 @@ def test_an_option(declared):
         ("parser.add_argument('--workers', default=0)", "args.workers = 8"),
         ("parser.add_argument('--workers', default=0)", "parser.set_defaults(lr=1, workers=8)"),
         ("parser.add_argument('--workers', default=0)", "run('train.py --workers 8')"),
+        ("parser.add_argument('--workers', default=0)", "run([python, 'train.py', '--workers', '8'])"),
+        ("parser.add_argument('--workers', default=0)", "setattr(args, 'workers', 8)"),
+        ("parser.add_argument('--threads', dest='workers', default=0)", "run('train.py --threads 8')"),
     ],
 )
 def test_an_option_that_may_be_set(declared, more):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from snippets import texts
 
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.parallel_wrappers import told_at_its_calls, wrappings_inside, wraps, wraps_elsewhere
+from torchperf_lint.facts.parallel_wrappers import (
+    is_given_a_model,
+    told_at_its_calls,
+    wrappings_inside,
+    wraps,
+    wraps_elsewhere,
+)
 from torchperf_lint.facts.project import Project
 
 COPY = "class P(nn.Module):\n" + "".join(
@@ -100,3 +108,23 @@ def test_classes_that_are_not_in_sight(first, call, expected):
     project = Project.of_texts(files)
     record = next(c for c in project.index.outlines["a.py"].calls if call.startswith(c.callee))
     assert wraps_elsewhere(project, "a.py", record) is expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("DataParallelWithCallback(model, device_ids=ids)", True),
+        ("sync.DataParallelModel(Net().cuda(), device_ids=[0, 1])", True),
+        ("DataParallelModel(device_ids=ids, module=model)", True),
+        ("DataParallelModel(model)", False),
+        ("DataParallelStrategy(device_ids=[0, 1])", False),
+        ("DataParallelStrategy(model, device_ids=[0, 1])", False),
+        ("DataParallelCriterion(criterion, device_ids=ids)", False),
+        ("DataParallelCELoss(criterion, device_ids=ids)", False),
+        ("DataParallelRunner('train', device_ids=ids)", False),
+        ("DataParallelRunner([a, b], device_ids=ids)", False),
+        ("DataParallelRunner(*parts, device_ids=ids)", False),
+    ],
+)
+def test_given_a_model(call, expected):
+    assert is_given_a_model(ast.parse(call, mode="eval").body) is expected

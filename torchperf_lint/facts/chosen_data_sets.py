@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.datasets import heavy_call
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 _DATA_SETS = ("torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset", "torchvision.datasets.")
+_known: WeakKeyDictionary[Values, list[tuple[str, str | None]]] = WeakKeyDictionary()
 
 
 def work_of_any(values: Values, data: ast.expr, frame: Frame) -> str | None:
@@ -27,7 +29,7 @@ def work_of_any(values: Values, data: ast.expr, frame: Frame) -> str | None:
     made = _bound(values, data, frame)
     if not isinstance(made, ast.Call) or not _is_chosen(values, made.func, frame):
         return None
-    found = [(name, heavy_call(values, key, 2)) for name, key in _items(values)]
+    found = _work_of_all(values)
     if not found or not all(work for _, work in found):
         return None
     name, work = found[0]
@@ -55,6 +57,13 @@ def _is_chosen(values: Values, called: ast.expr, frame: Frame) -> bool:
         return False
     things = values.types.things(frame.path, frame.function, chain(chosen.func))
     return any(thing.kind == "function" for thing in things)
+
+
+def _work_of_all(values: Values) -> list[tuple[str, str | None]]:
+    """(class, what an item of it costs) of all data sets: read once, however many loaders are made of some."""
+    if values not in _known:
+        _known[values] = [(name, heavy_call(values, key, 2)) for name, key in _items(values)]
+    return _known[values]
 
 
 def _items(values: Values) -> Iterator[tuple[str, FunctionKey]]:

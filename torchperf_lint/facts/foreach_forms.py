@@ -104,31 +104,6 @@ def changes(loop: ast.For) -> bool:
     return bool(done) and all(_is_change(statement) for statement in done)
 
 
-def descends(loop: ast.For) -> bool:
-    """Whether all that the turns do is the step of plain SGD: `p.data.add_(p.grad, alpha=-lr)`, `p -= lr * p.grad`."""
-    done = [s for s in statements_of(loop) if not isinstance(s, ast.Pass | ast.Continue)]
-    return len(done) == 1 and _is_descent(done[0])
-
-
-def _is_descent(statement: ast.stmt) -> bool:
-    changed: ast.expr
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Sub | ast.Add):
-        changed, given = statement.target, [statement.value]
-    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("add_", "sub_"):
-            return False
-        changed, given = call.func.value, call.args
-    else:
-        return False
-    name = chain(changed).removesuffix(".data")
-    return name.isidentifier() and any(_is_gradient_of(n, name) for node in given for n in ast.walk(node))
-
-
-def _is_gradient_of(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Attribute) and chain(node) == f"{name}.grad"
-
-
 def is_elementwise(loop: ast.For) -> bool:
     """Whether everything that a turn of an optimizer calls has a form for lists, two kernels at least."""
     operations = 0

@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.arguments import keyword, unpacks
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_body import assigned_in_class
+from torchperf_lint.facts.given_by_partials import is_given_by_partials
 from torchperf_lint.facts.hints import default_of
-from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
+from torchperf_lint.facts.options_set import files_with, is_set, is_set_on_objects
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.spread_arguments import each_written_out
@@ -36,6 +40,8 @@ _SETTINGS = pattern(
     r"(?:^|_)(?:args?|opts?|options?|params?|hparams?|hps?|cfg|conf|config|flags|namespace)$", re.IGNORECASE
 )
 """Names of what the command line was read into."""
+_declarations: WeakKeyDictionary[Project, dict[str, Sequence[tuple[str, ast.Call]]]] = WeakKeyDictionary()
+"""Name of an option -> (path, call) where it is declared."""
 
 
 class Unasked(NamedTuple):
@@ -95,10 +101,19 @@ def _name(project: Project, name: str, frame: Frame, hops: int) -> Unasked | Non
     there = frame.function if bound else 0
     written = body.definitions(there).get(name, ())
     value = written[0].value if len(written) == 1 and written[0].how == "assign" else None
-    if value is None:
+    if value is None or _is_bound_elsewhere(project, frame.path, name, there):
         return None
     found = _is_zero(project, value, Frame(frame.path, there, body.at(value)), hops - 1)
     return found and (found if found.because else Unasked(f"`{name}` is 0 ({_place(frame.path, value)})"))
+
+
+def _is_bound_elsewhere(project: Project, path: str, name: str, function: int) -> bool:
+    """Whether other code gives a name of a function or module its value: `global workers`, `settings.workers = 8`."""
+    text = project.text(path)
+    if re.search(rf"^\s*(?:global|nonlocal)\s[^\n]*\b{re.escape(name)}\b", text, re.MULTILINE):
+        return True
+    # What a script is told on its command line may be run as code among its names.
+    return function == 0 and ("exec(" in text or "globals()" in text or is_set_on_objects(project, name))
 
 
 def _parameter(project: Project, key: FunctionKey, name: str, hops: int) -> Unasked | None:
@@ -107,6 +122,8 @@ def _parameter(project: Project, key: FunctionKey, name: str, hops: int) -> Unas
     default = default_of(top, name) if top is not None else None
     if isinstance(top, ast.FunctionDef) and name in (ast.get_docstring(top, clean=False) or ""):
         return None  # it is offered to whoever calls: the project's own calls are not all there are
+    if is_given_by_partials(project, project.index.function(key).name, name):
+        return None
     found = []
     for site in project.hotness.callers.get(key, ()):
         reason = _given(project, key, site, name, default, hops)
@@ -134,12 +151,23 @@ def _held(project: Project, name: str, frame: Frame, hops: int) -> Unasked | Non
     own, body = project.index.class_of(frame.path, frame.function), project.body(frame.path)
     if own is None or body is None or own.path != frame.path:
         return None
-    methods = project.index.record(own).methods.values()
-    made = [(method, value) for method in methods for value, _ in body.self_assigned(method, name)]
-    if len(made) != 1:
+    values, family = project.values, {*project.index.ancestry(own), *project.index.below(own)}
+    if is_set_on_objects(project, name) or any(assigned_in_class(values, cls, name) for cls in family):
+        return None
+    made = [place for cls in family if cls.kind == "class" for place in _assignments(project, cls, name)]
+    if len(made) != 1 or made[0][0].path != frame.path:
         return None
     method, value = made[0]
-    return _is_zero(project, value, Frame(frame.path, method, body.at(value)), hops - 1)
+    found = _is_zero(project, value, Frame(frame.path, method.index, body.at(value)), hops - 1)
+    return found and (found if found.because else Unasked(f"`self.{name}` is 0 ({_place(frame.path, value)})"))
+
+
+def _assignments(project: Project, cls: Thing, name: str) -> Iterator[tuple[FunctionKey, ast.expr]]:
+    """(method, value) for each place in which the methods of a class set an attribute of their object."""
+    body = project.body(cls.path)
+    for method in project.index.record(cls).methods.values() if body is not None else ():
+        for value, _ in body.self_assigned(method, name) if body is not None else ():
+            yield FunctionKey(cls.path, method), value
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -148,19 +176,28 @@ def _held(project: Project, name: str, frame: Frame, hops: int) -> Unasked | Non
 def _option(project: Project, node: ast.Attribute, frame: Frame) -> Unasked | None:
     """`args.workers`, where every parser that may have made it has 0 there by default, and nothing sets another."""
     name = node.attr
-    if not _SETTINGS.search(last_part(chain(node.value))) or _is_set(project, name):
+    if not _SETTINGS.search(last_part(chain(node.value))):
         return None
-    declared = list(_declared(project, name))
+    declared = _declared(project, name)
     own = [(path, call) for path, call in declared if path == frame.path] or declared
     if not own or any(not _is_none_by_default(call) for _, call in own):
         return None
+    if is_set(project, name, (flag.lstrip("-") for _, call in own for flag in _flags(call) if flag.startswith("--"))):
+        return None
     path, call = own[0]
-    return Unasked(f"`{_flag(call)}` is 0 by default ({_place(path, call)})", by_option=True)
+    return Unasked(f"`{_flag(call, name)}` is 0 by default ({_place(path, call)})", by_option=True)
 
 
-def _declared(project: Project, name: str) -> Iterator[tuple[str, ast.Call]]:
-    """The declarations of an option."""
-    for path in _files_with(project, name):
+def _declared(project: Project, name: str) -> Sequence[tuple[str, ast.Call]]:
+    """The declarations of an option; asked for by each loader, and looked for once."""
+    known = _declarations.setdefault(project, {})
+    if name not in known:
+        known[name] = list(_find_declared(project, name))
+    return known[name]
+
+
+def _find_declared(project: Project, name: str) -> Iterator[tuple[str, ast.Call]]:
+    for path in files_with(project, name):
         calls = project.index.outlines[path].calls
         body = project.body(path) if any(last_part(call.callee) in _DECLARES for call in calls) else None
         for call in calls if body is not None else ():
@@ -169,26 +206,23 @@ def _declared(project: Project, name: str) -> Iterator[tuple[str, ast.Call]]:
                 yield path, node
 
 
-def _files_with(project: Project, name: str) -> Iterator[str]:
-    dashed = name.replace("_", "-")
-    for path in project.index.outlines:
-        text = project.text(path)
-        if name in text or dashed in text:
-            yield path
-
-
 def _declares(call: ast.Call, name: str) -> bool:
     stored = keyword(call, "dest")
     if isinstance(stored, ast.Constant):
         return stored.value == name
-    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    return any(flag.lstrip("-").replace("-", "_") == name for flag in flags)
+    return any(flag.lstrip("-").replace("-", "_") == name for flag in _flags(call))
 
 
-def _flag(call: ast.Call) -> str:
-    """The longest way to write an option, as the command line takes it."""
-    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    longest = max(flags, key=len, default="") if last_part(chain(call.func)) != _POSITIONAL else flags[0]
+def _flags(call: ast.Call) -> list[str]:
+    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+def _flag(call: ast.Call, name: str) -> str:
+    """The longest way to write an option, as the command line takes it; its name where that is not written out."""
+    flags = _flags(call)
+    if not flags:
+        return name
+    longest = max(flags, key=len) if last_part(chain(call.func)) != _POSITIONAL else flags[0]
     return longest if longest.startswith("-") else f"--{longest}"
 
 
@@ -197,17 +231,6 @@ def _is_none_by_default(call: ast.Call) -> bool:
     if default is None and last_part(chain(call.func)) == _POSITIONAL and len(call.args) > 1:
         default = call.args[1]
     return isinstance(default, ast.Constant) and default.value in (0, "0") and default.value is not False
-
-
-def _is_set(project: Project, name: str) -> bool:
-    """Whether code or settings give an option a number other than 0, or one that nobody knows."""
-    stored = re.compile(rf"\.{name}\s*(?:[-+*/|]?=(?!=)(?!\s*0\b))|\bset_defaults\([^)]*\b{name}\b")
-    flag = re.compile(rf"--?{name.replace('_', '[-_]')}[\s=]+[\"']?[1-9$]")
-    texts = map(project.text, _files_with(project, name))
-    if any(stored.search(text) or flag.search(text) for text in texts):
-        return True
-    settings = project.hotness.programs.beside.settings
-    return settings is not None and re.search(rf"\b{name}\b|{flag.pattern}", settings) is not None
 
 
 def _place(path: str, node: ast.AST) -> str:

@@ -12,9 +12,11 @@ device_ids=ids)`.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call
@@ -28,6 +30,14 @@ _OF_EACH_PASS = frozenset(("forward", "replicate", "scatter", "parallel_apply", 
 _NAMED = pattern(r"(?i:data_?parallel)|Parallel")
 _NAMED_AFTER = pattern(r"^DataParallel[A-Z]")
 """Begins with it: neither `DistributedDataParallel` nor what a framework calls its own."""
+_NO_WRAPPERS = pattern(
+    r"(?:Criterion|Criteria|Loss|Strategy|Strategies|Config|Configuration|Plugin|Accelerator|Context|Table|Embedding|"
+    r"Sampler|Loader|Optimizer|Trainer|Engine|Mesh|Group|Args|Options?)$"
+)
+"""What spreads something else over devices, or says how that is to be done: `DataParallelCriterion(loss, ids)`."""
+_MODULE = "module"
+"""The name of the first parameter of `nn.DataParallel`."""
+_NO_MODEL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Starred)
 _DEEP = 2
 """Factories that hand on to each other."""
 
@@ -48,6 +58,17 @@ def wraps_elsewhere(project: Project, path: str, call: Call) -> bool:
     if not things:  # imported from a folder of the project that is not there
         return call.callee.partition(".")[0] in project.index.outlines[path].imports
     return all(thing.kind == "external" and _NAMED_AFTER.search(last_part(thing.dotted)) for thing in things)
+
+
+def is_given_a_model(call: ast.Call) -> bool:
+    """Whether a call of what is not in sight, but named after `DataParallel`, wraps a model on given devices.
+
+    A model is given first; a number, a text or a list is none: `DataParallelStrategy(device_ids=[0, 1])`.
+    """
+    if keyword(call, "device_ids") is None or _NO_WRAPPERS.search(last_part(chain(call.func))):
+        return False
+    model = call.args[0] if call.args else keyword(call, _MODULE)
+    return model is not None and not isinstance(model, _NO_MODEL)
 
 
 def told_at_its_calls(project: Project, key: FunctionKey) -> bool:

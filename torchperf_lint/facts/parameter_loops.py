@@ -17,15 +17,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
+from torchperf_lint.facts.descents import descends
 from torchperf_lint.facts.few_parameters import goes_over_few
-from torchperf_lint.facts.foreach_forms import (
-    asks_for_norms,
-    blends,
-    changes,
-    descends,
-    is_elementwise,
-    moves_or_reads,
-)
+from torchperf_lint.facts.foreach_forms import asks_for_norms, blends, changes, is_elementwise, moves_or_reads
 from torchperf_lint.facts.helper_blends import given_blends, helper_blends
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey

@@ -12,6 +12,7 @@ from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parallel_wrappers import (
     REPLICATES,
+    is_given_a_model,
     told_at_its_calls,
     wrappings_inside,
     wraps,
@@ -37,7 +38,7 @@ class DataParallel(SourceRule):
     Flags construction of `torch.nn.DataParallel`, and calls of `torch.nn.parallel.data_parallel` and
     `torch.nn.parallel.replicate`, which do by hand what it does; and the same of the project's own: classes that derive
     from it or copy it, and functions named like it that give back nothing else. A class that is not in sight counts by
-    a name that begins with `DataParallel` and `device_ids`. Beside an offered
+    a name that begins with `DataParallel`, a model and `device_ids`; criteria and strategies do not. Beside an offered
     `DistributedDataParallel`, or for one device, it is reported as info. What `data_parallel` spreads only to save
     samples once in a while is not reported, nor what stands behind a test for machines without CUDA.
 
@@ -100,7 +101,7 @@ class DataParallel(SourceRule):
         """Yield a finding for each construction of DataParallel."""
         own = file.calls_among(call for call in file.outline.calls if wraps(project, file.path, call))
         elsewhere = file.calls_among(c for c in file.outline.calls if wraps_elsewhere(project, file.path, c))
-        unseen = [site for site in elsewhere if site.keyword("device_ids") is not None]
+        unseen = [site for site in elsewhere if is_given_a_model(site.call)]
         for site in (*file.calls_of("torch.nn.DataParallel", _FUNCTION, *REPLICATES), *own, *unseen):
             if taken_off_again(file.outline, site.record) or _overrides(file, site):
                 continue
