@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.growth import FEW_BY_NAME
@@ -58,7 +59,7 @@ def _is_given_batches(inner: ast.For | ast.AsyncFor, outer: ast.For | ast.AsyncF
     """Whether the loop around draws what the inner one computes with, whole: not another part of it in each turn."""
     if _EPOCHS.search(f"{ast.unparse(outer.target)} {ast.unparse(outer.iter)}"):
         return False
-    counts = isinstance(outer.iter, ast.Call) and isinstance(outer.iter.func, ast.Name) and outer.iter.func.id == "range"
+    counts = isinstance(outer.iter, ast.Call) and chain(outer.iter.func) == "range"
     drawn = set() if counts else names_of(outer.target)
     for statement in outer.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):

@@ -127,9 +127,9 @@ def _name_outlives(
     if before and not inside and all(_each_step(spot, d.at) for d in before):
         return None
     made_in_a_loop = all(any(kind == "loop" for _, kind in d.block) for d in before)
-    if before and not inside and made_in_a_loop:
-        if goes_over_levels(spot.file.enclosing(spot.function), store.statement, region.head):
-            return None
+    around = spot.file.enclosing(spot.function)
+    if before and not inside and made_in_a_loop and goes_over_levels(around, store.statement, region.head):
+        return None
     bounded = any(_is_bounded(d.value) for d in before)
     return Confidence.POSSIBLE if inside or bounded or _is_emptied(spot, store, region) else Confidence.CERTAIN
 
