@@ -99,6 +99,13 @@ def test_a_buffer_that_is_refilled_is_another_in_each_turn(written, move):
     assert repeated_move(site) is None
 
 
+def test_code_of_the_module_refills_too_and_a_constructor_fills_what_it_makes():
+    text = SCENE.format(move="scene.images.to(device)", methods="", turn="")
+    assert repeated_move(site_of(text + "\nscene.images[0] = 1\n", "scene.images.to(device)")) is None
+    filled = text.replace("        self.n = n", "        self.n = n\n        self.images[0] = 1")
+    assert repeated_move(site_of(filled, "scene.images.to(device)")) is not None
+
+
 @pytest.mark.parametrize("move", ["scene.images[i].to(device)", "scene.images.to(device)"])
 @pytest.mark.parametrize(
     "written",

@@ -45,7 +45,7 @@ class _Reading:
 
     def __init__(self, project: Project, function: _Function) -> None:
         self._project, self._function = project, function
-        self._nodes = nodes_of(function)
+        self._nodes = nodes_of(function) if not isinstance(function, ast.Module) else list(_of_module(function))
         self._parents = {child: node for node in self._nodes for child in ast.iter_child_nodes(node)}
 
     def refills(self, name: str) -> bool:
@@ -112,6 +112,16 @@ class _Reading:
             body = self._project.body(path) if numbers else None
             found = (body.functions.get(number) for number in numbers if body is not None)
             yield from (node for node in found if node is not None)
+
+
+def _of_module(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes of a module's own code; its functions are read one by one."""
+    stack: list[ast.AST] = [*tree.body]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            stack += ast.iter_child_nodes(node)
 
 
 def _writes_into_parameters(function: _Function) -> bool:
