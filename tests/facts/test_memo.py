@@ -82,6 +82,7 @@ def test_a_branch_makes_what_the_other_takes_as_it_was_kept(code):
         "if c == self.c:\n    w = self.w\nelse:\n    w = f(c)",
         "if self.training:\n    w = self.w\nelse:\n    w = f(c)\n    self.w = w",
         "if self.step == step:\n    w = self.w\nelse:\n    self.w = w = f(c)\n    self.step = step",
+        "if step == self.last:\n    w = self.w\nelse:\n    self.w = w = f(c)\n    self.last = step",
         "if c == self.c:\n    w = g(self.w)\nelse:\n    w = f(c)\n    self.c = c",
         "if c == self.c:\n    w = self.w",
     ],

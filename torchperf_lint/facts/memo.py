@@ -15,7 +15,7 @@ from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.filled_names import missing_names
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.literals import is_none, is_text
-from torchperf_lint.facts.once import ASPECTS, COUNTS, attribute_asked
+from torchperf_lint.facts.once import ASPECTS, COUNTS, attribute_asked, compares_with_step
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
@@ -63,7 +63,7 @@ def makes_what_it_keeps(made: Sequence[ast.stmt], taken: Sequence[ast.stmt], tes
         return False
     kept = {name for name in _kept(made) if name.startswith("self.")}
     asked = {chain(n) for n in nodes_of(test) if isinstance(n, ast.Attribute)} & kept
-    if not asked or any(map(COUNTS.search, asked)):
+    if not asked or any(map(COUNTS.search, asked)) or compares_with_step(test):
         return False
     found = {chain(s.value) for s in taken if isinstance(s, ast.Assign | ast.Return) and s.value is not None}
     return bool(found & kept) and not _kept(taken) & kept
