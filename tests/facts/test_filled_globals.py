@@ -31,6 +31,10 @@ class Warp(nn.Module):
         ("grid is None or len(grid) < len(depth)", "grid = rows", False),
         ("grid is None or grid.device != depth.device", "grid: Tensor = rows", False),
         ("grid is None or size != depth.size(1)", "grid, size = rows, depth.size(1)", False),
+        ("grid is None or size != step", "grid, size = rows, step", True),  # another in each step
+        ("grid is None or size != depth.step", "grid, size = rows, depth.step", True),
+        ("grid is None or size != length", "grid, size = rows, length", False),
+        ("grid is None or grid.size(0) <= step", "grid = rows", False),  # it grows, now and then
         ("grid is None or size != depth.size(1)", "grid = rows", True),  # nothing keeps the size
         ("grid is None or depth.size(1) > 4", "grid = rows", True),
         ("grid is None or self.training", "grid = rows", True),

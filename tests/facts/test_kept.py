@@ -226,3 +226,41 @@ LEVELS = """
 def test_a_list_of_a_few_levels_is_made_anew_in_each_step(before, each, levels, parameters, grows):
     text = LEVELS.format(before=before, each=each, levels=levels, parameters=parameters)
     assert bool(kept(text)) is grows
+
+
+EPOCHS = """
+    def train(model, optimizer, criterion, load, epochs, scene, iters_per_net, train_views, n):
+        for {epoch} in range(epochs):
+            total = 0
+            {drawn}
+            for v in {turns}:
+                x, y = load(v)
+                loss = criterion(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss
+            print(total)
+"""
+
+
+@pytest.mark.parametrize("epoch", ["epoch", "i"])
+@pytest.mark.parametrize(
+    ("drawn", "turns"),
+    [
+        ("pass", "train_views"),
+        ("pass", "scene.train_cameras"),
+        ("pass", "range(iters_per_net)"),
+        ("pass", "range(0, len(train_views), 64)"),
+        ("pass", "model_inputs"),
+        ("order = torch.randperm(n)", "task_batches"),
+        ("train_views = scene.views()", "train_views"),
+    ],
+)
+def test_a_loop_that_draws_its_batches_is_that_of_the_steps_whatever_its_name(epoch, drawn, turns):
+    assert kept(EPOCHS.format(epoch=epoch, drawn=drawn, turns=turns))
+
+
+def test_a_batch_of_an_epoch_is_cut_in_each_step():
+    text = EPOCHS.format(epoch="i", drawn="order = torch.randperm(n)", turns="range(0, len(train_views), 8)")
+    assert kept(text.replace("load(v)", "load(order[v : v + 8])"))

@@ -17,6 +17,8 @@ KEPT = [
     "if getattr(self, 'ready', False): return\nself.window = f(n)\nself.ready = True",
     "if cache and hasattr(self, 'omega') and self.omega.size(-1) == n: return self.omega\nomega = f(n)\n"
     "if cache:\n    self.omega = omega",
+    "if self.train is not None: return self.train\nself.train = f(n)",  # a data set
+    "if self._out is not None and self.cached: return self._out\nout = f(n)\nif self.cached:\n    self._out = out",
 ]
 NOT_KEPT = [
     "if hasattr(self, 'omega'): return self.omega\nself.other = f(n)",
@@ -27,6 +29,15 @@ NOT_KEPT = [
     "if n in self.special: return self.special[n]\nself.other[n] = f(n)",
     "if mask is not None: return mask\nout[n] = f(n)",
     "if self.grid is None: return self.grid\nself.grid = f(n)",
+    # a flag that the answer does not ask says whether it is kept
+    "if self._out is not None: return self._out\nout = f(n)\nif self.cached:\n    self._out = out",
+    "if cache and self._out is not None: return self._out\nout = f(n)\nif cache and n > 3:\n    self._out = out",
+    "if hasattr(self, 'omega'): return self.omega\nomega = f(n)\nif n == 3:\n    self.omega = omega",
+    # kept for one mode only
+    "if hasattr(self, 'omega') and not self.training: return self.omega\nself.omega = f(n)",
+    "if self._out is not None and not self.training: return self._out\nout = f(n)\n"
+    "if not self.training:\n    self._out = out",
+    "if self.grid is not None and not is_training: return self.grid\nself.grid = f(n)",
     "if n in self.grids:\n    return self.grids[n]\nelse:\n    pass\nself.grids[n] = 1",
 ]
 
@@ -71,6 +82,7 @@ def test_a_branch_makes_what_the_other_takes_as_it_was_kept(code):
         "if c == self.c:\n    w = self.w\nelse:\n    w = f(c)",
         "if self.training:\n    w = self.w\nelse:\n    w = f(c)\n    self.w = w",
         "if self.step == step:\n    w = self.w\nelse:\n    self.w = w = f(c)\n    self.step = step",
+        "if step == self.last:\n    w = self.w\nelse:\n    self.w = w = f(c)\n    self.last = step",
         "if c == self.c:\n    w = g(self.w)\nelse:\n    w = f(c)\n    self.c = c",
         "if c == self.c:\n    w = self.w",
     ],

@@ -25,6 +25,8 @@ from torchperf_lint.facts.once import set_up_once
         ("if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes", True),
         ("if self.shapes != shapes: self.grid = make(shapes)", False),
         ("if self.step != step: self.grid = make(step); self.step = step", False),
+        ("if self.last != step: self.grid = make(step); self.last = step", False),
+        ("if self.last != t: self.grid = make(t); self.last = t", True),  # a length
         ("if self.teacher == 'self': self.teacher = deepcopy(model)", True),
         ("if self.teacher == 'self': self.other = deepcopy(model)", False),
         ("if self.mode == 'train': self.mode = 'test'", False),

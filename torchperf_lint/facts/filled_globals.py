@@ -26,7 +26,7 @@ from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.filled_elsewhere import may_be_none
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.literals import is_none, is_true
-from torchperf_lint.facts.once import ASPECTS, COUNTS
+from torchperf_lint.facts.once import ASPECTS, COUNTS, compares_with_step
 from torchperf_lint.facts.syntax import names_of, nodes_of
 
 _LEAVES = (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise)
@@ -155,7 +155,7 @@ def _asks_for(part: ast.expr, name: str, keys: set[str]) -> bool:
         return False
     for node in nodes_of(part):
         if isinstance(node, ast.Name) and node.id != name and node.id in keys:
-            return True
+            return not compares_with_step(part)
         of_name = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
         if of_name and node.attr in ASPECTS:  # type: ignore[attr-defined]
             return True

@@ -4,7 +4,8 @@
         for i in order:
             image = scene.images[i].to(device)             # set once, by the constructor of the scene
 
-Of objects that a turn makes itself, as batches are, the tensors are others in each turn.
+Of objects that a turn makes itself, as batches are, the tensors are others in each turn; so is what is in a buffer
+that some code of the project refills. Who else has the object is not seen, so it is `likely` at most.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.held import changed_in
 from torchperf_lint.facts.left_behind import moves_its_own
 from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.refilled import is_refilled
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Value
 from torchperf_lint.model import Confidence
@@ -41,4 +43,6 @@ def kept_by_object(site: Site, node: ast.expr, span: tuple[Position, Position]) 
         return None
     value = site.file.value(node, site)
     kept = value.kind == "tensor" and value.device == HOST and value.confidence is Confidence.CERTAIN
-    return value if kept and not value.origins else None
+    if not kept or value.origins or is_refilled(project, name):
+        return None
+    return value.weaker(Confidence.LIKELY)

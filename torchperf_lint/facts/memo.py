@@ -1,6 +1,7 @@
 """Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n.
 
-So it does after `if self.grid is not None: return`, where the rest sets `self.grid`.
+So it does after `if self.grid is not None: return`, where the rest sets `self.grid`; not where a flag that nobody asks
+there says whether it is set, `if self.cached: self.grid = grid`, nor where the answer is not for training.
 """
 
 from __future__ import annotations
@@ -9,22 +10,23 @@ import ast
 import re
 from collections.abc import Sequence
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.filled_names import missing_names
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.literals import is_none, is_text
-from torchperf_lint.facts.once import ASPECTS, COUNTS, attribute_asked
+from torchperf_lint.facts.once import ASPECTS, COUNTS, attribute_asked, compares_with_step
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
 _STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
+_MODE = pattern(r"^(?:is_)?train(?:ing)?(?:_mode)?$")
 
 
 def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key."""
-    if not isinstance(statement, ast.If) or statement.orelse:
+    if not isinstance(statement, ast.If) or statement.orelse or _is_of_a_mode(statement.test):
         return None
     if _stays(statement, rest):
         return Guard("once", short(words(statement.test)))
@@ -42,7 +44,7 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     if operator is ast.In:
         found = f"{name}[]" in kept
     elif "." in name:
-        found = name in _kept_under_tests(rest)
+        found = name in _kept_under_tests(rest, statement.test)
     else:
         found = any(_STORE.search(target) and "[]" in target for target in kept)
     return Guard("once", short(words(statement.test))) if found else None
@@ -61,7 +63,7 @@ def makes_what_it_keeps(made: Sequence[ast.stmt], taken: Sequence[ast.stmt], tes
         return False
     kept = {name for name in _kept(made) if name.startswith("self.")}
     asked = {chain(n) for n in nodes_of(test) if isinstance(n, ast.Attribute)} & kept
-    if not asked or any(map(COUNTS.search, asked)):
+    if not asked or any(map(COUNTS.search, asked)) or compares_with_step(test):
         return False
     found = {chain(s.value) for s in taken if isinstance(s, ast.Assign | ast.Return) and s.value is not None}
     return bool(found & kept) and not _kept(taken) & kept
@@ -142,11 +144,11 @@ def _is_set(test: ast.expr, rest: Sequence[ast.stmt]) -> bool:
 
 def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:
     """What a test looks for its answer in: `key in self.cache`, `kept is not None`, `hasattr(self, "kept")`."""
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    parts = _parts(test)
     found = next(filter(None, map(_had, parts)), None)
     if found is not None:
         return ast.IsNot, found
-    first = parts[0]
+    first = next((part for part in parts if not isinstance(part, ast.Name | ast.Attribute)), parts[0])  # behind flags
     if not isinstance(first, ast.Compare) or len(first.ops) != 1:
         return None
     if isinstance(first.ops[0], ast.In):
@@ -163,13 +165,27 @@ def _had(test: ast.expr) -> str | None:
     return f"{chain(test.args[0])}.{ast.literal_eval(test.args[1])}" if is_text(test.args[1]) else None
 
 
-def _kept_under_tests(rest: Sequence[ast.stmt]) -> set[str]:
-    """The same, also of branches: `if cache: self.omega = omega`."""
-    found = _kept(rest)
+def _kept_under_tests(rest: Sequence[ast.stmt], asked: ast.expr) -> set[str]:
+    """The same, also of branches whose flag the answer depends on as well: `if cache: self.omega = omega`."""
+    found, flags = _kept(rest), {ast.unparse(part) for part in _parts(asked)}
     for statement in rest:
-        if isinstance(statement, ast.If):
+        if isinstance(statement, ast.If) and {ast.unparse(part) for part in _parts(statement.test)} <= flags:
             found |= _kept(statement.body)
     return found
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    """What has to hold, part by part: `a and b`."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _is_of_a_mode(test: ast.expr) -> bool:
+    """`self.kernel is not None and not self.training`: in the other mode the rest runs in every call."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.BoolOp):
+        return any(map(_is_of_a_mode, test.values))
+    return isinstance(test, ast.Name | ast.Attribute) and bool(_MODE.search(last_part(chain(test))))
 
 
 def _kept(rest: Sequence[ast.stmt]) -> set[str]:

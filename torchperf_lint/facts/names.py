@@ -77,7 +77,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     """The value of a variable at a place, as `isinstance` tests around the place narrow it."""
     body = values.body(frame.path)
     tested = body.narrowing(frame.function, name, frame.at) if body is not None else None
-    value = _value_of_name(values, name, frame)
+    value = untested_value(values, name, frame)
     if value.kind == "sequence" and body is not None and holds_objects(body, name, frame):
         return UNKNOWN
     if tested is None:
@@ -100,7 +100,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     return UNKNOWN if value.kind in ("tensor", "batch") else value
 
 
-def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
+def untested_value(values: Values, name: str, frame: Frame) -> Value:
+    """The value of a variable at a place, whatever tests around the place say of it."""
     path, scope = frame.path, frame.function
     body = values.body(path)
     if body is None:

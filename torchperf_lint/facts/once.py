@@ -19,6 +19,8 @@ _DONE = pattern(
 """Flags that say of an object that it is complete."""
 COUNTS = pattern(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
 """What changes with every step."""
+_TURN = pattern(r"(?:^|[._])(?:step|step_idx|iter|iteration|it_num|iter_num|cur_iter|batch_idx|batch_id)$")
+"""Names of the number of the step itself; `t` and `batch` may be sizes as well."""
 ASPECTS = frozenset({"shape", "size", "device", "dtype"})
 """What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
 RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
@@ -112,6 +114,13 @@ def _kept_for_size(test: ast.Compare, body: Sequence[ast.stmt]) -> bool:
     return False
 
 
+def compares_with_step(test: ast.expr) -> bool:
+    """Whether a test compares something with the number of the step, `last != step`: each step is another."""
+    compared = (n for n in nodes_of(test) if isinstance(n, ast.Compare))
+    operands = (operand for compare in compared for operand in (compare.left, *compare.comparators))
+    return any(isinstance(n, ast.Name | ast.Attribute) and _TURN.search(chain(n)) for n in operands)
+
+
 def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
     """`if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes`."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
@@ -121,6 +130,8 @@ def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
         return False
     key, other = chain(asked[0].left), chain(asked[0].comparators[0])
     if not isinstance(asked[0].ops[0], ast.NotEq) or not key.startswith("self.") or COUNTS.search(key):
+        return False
+    if compares_with_step(asked[0]):
         return False
     return any(
         isinstance(s, ast.Assign) and chain(s.value) == other and key in {chain(target) for target in s.targets}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.names import untested_value
 from torchperf_lint.facts.value import DEVICE, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -32,10 +33,15 @@ _FEW = 8
 
 
 def _is_the_other_form(values: Values, data: ast.expr, frame: Frame) -> bool:
-    """`if isinstance(anchors, list): anchors = torch.tensor(anchors)`: numbers, where else it is a tensor of them."""
+    """`if isinstance(anchors, list): anchors = torch.tensor(anchors)`: numbers, where else it is a tensor of them.
+
+    What is known to be a list of tensors without the test is one: `losses = [loss_a, loss_b]`, then the test.
+    """
     body = values.body(frame.path) if isinstance(data, ast.Name | ast.Attribute) else None
     tested = body.narrowing(frame.function, chain(data), frame.at) if body is not None else None
-    return tested is not None and tested.holds and "list" in tested.classes.lower()
+    if tested is None or not tested.holds or "list" not in tested.classes.lower():
+        return False
+    return not isinstance(data, ast.Name) or untested_value(values, data.id, frame).kind != "sequence"
 
 
 def _is_on_device(value: Value) -> bool:

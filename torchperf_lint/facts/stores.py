@@ -9,12 +9,9 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.effects import names_in
-from torchperf_lint.facts.growth import FEW_BY_NAME
-from torchperf_lint.facts.guards import literal_turns
-from torchperf_lint.facts.loop import FEW_TURNS
+from torchperf_lint.facts.levels_in_steps import goes_over_levels
 from torchperf_lint.facts.records import Position, Region
 from torchperf_lint.facts.running_averages import averages
-from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.model import Confidence
 
@@ -130,20 +127,11 @@ def _name_outlives(
     if before and not inside and all(_each_step(spot, d.at) for d in before):
         return None
     made_in_a_loop = all(any(kind == "loop" for _, kind in d.block) for d in before)
-    if before and not inside and made_in_a_loop and _turns_few_times(spot, region):
+    around = spot.file.enclosing(spot.function)
+    if before and not inside and made_in_a_loop and goes_over_levels(around, store.statement, region.head):
         return None
     bounded = any(_is_bounded(d.value) for d in before)
     return Confidence.POSSIBLE if inside or bounded or _is_emptied(spot, store, region) else Confidence.CERTAIN
-
-
-def _turns_few_times(spot: Spot, region: Region) -> bool:
-    """Whether a loop goes over a network's levels or the like: the loop around it is that of the steps."""
-    found = spot.file.project.body(spot.file.path)
-    over = found.loop_iterable(spot.function, region.head) if found is not None else None
-    if over is None or LOADER_NAME.search(region.iterable):
-        return False
-    turns = literal_turns(over)
-    return bool(FEW_BY_NAME.search(ast.unparse(over))) if turns is None else turns <= FEW_TURNS
 
 
 def _attribute_outlives(spot: Spot, store: Store, written: str, body: Body) -> Confidence | None:
