@@ -46,12 +46,12 @@ def check_the_default_type_of_old_is_that_of_every_constructor() -> None:
     assert torch.FloatTensor([1.0]).device.type == "cpu"
     assert nn.Linear(2, 2).weight.device == CUDA
     host = torch.ones(2, device="cpu")
-    pinned = (host.pin_memory(), torch.empty(2, pin_memory=True, device="cpu"))
-    assert [(x.device.type, x.is_pinned(), x.untyped_storage().is_pinned()) for x in pinned] == [("cpu", True, True)] * 2
+    for x in (host.pin_memory(), torch.empty(2, pin_memory=True, device="cpu")):
+        assert (x.device.type, x.is_pinned(), x.untyped_storage().is_pinned()) == ("cpu", True, True)
     assert (host.is_pinned(), host.untyped_storage().is_pinned()) == (False, False)
     rows = torch.utils.data.TensorDataset(torch.ones(4, 2, device="cpu"))
-    sampler = range(4)
-    assert [x.is_pinned() for (x,) in torch.utils.data.DataLoader(rows, sampler=sampler, pin_memory=True)] == [True] * 4
+    loader = torch.utils.data.DataLoader(rows, pin_memory=True)
+    assert [x.is_pinned() for (x,) in loader] == [True] * 4
     thread = threading.Thread(target=lambda: elsewhere.append(torch.zeros(2).device))
     thread.start()
     thread.join()
