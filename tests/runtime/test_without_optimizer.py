@@ -216,3 +216,19 @@ def test_an_optimizer_that_is_made_takes_back_the_steps_so_far(loop):
         by_hand.backward_ends(None, *loop.timeline.now())
         loop.step()
     assert loop.timeline.steps == 3
+
+
+BROKEN = """
+    from torchperf_lint.runtime.probes._without_optimizer import WithoutOptimizer
+
+    WithoutOptimizer.stepped = lambda self: {}["broken"]
+    import torch
+
+    torch.ones(2, requires_grad=True).sum().backward()
+    print("went on")
+"""
+
+
+def test_what_fails_after_a_backward_pass_is_noted_and_not_raised(tmp_path):
+    ran = watch(tmp_path, BROKEN, options=["--simulate"])
+    assert (ran.returncode, "went on" in ran.out) == (0, True)
