@@ -119,8 +119,25 @@ def test_an_evaluation_of_one_call_is_told_from_the_steps(loop, look):
     train(loop, 1, after=["log"])
     assert turns(loop) == 4
     assert figures(loop, "forward") == figures(loop, "upload") == (13, 13, 4, 4)
-    assert figures(loop, "metric")[:2] == (4, 4), "nothing tells that it is no more than what comes before a step"
+    assert figures(loop, "metric") == (0, 0, 4, 4)
+    assert loop.counts()["metric"]["eval_of"] == 4
     assert figures(loop, "log") == (13, 13, 0, 0)
+
+
+def test_what_follows_one_call_and_comes_in_steps_too_is_the_steps(loop, look):
+    for _ in range(4):
+        train(loop, 3)
+        evaluate(loop, 1, look, before=(), after=())
+    train(loop, 1)
+    assert figures(loop, "upload") == figures(loop, "loss") == (13, 13, 0, 0)
+
+
+def test_what_follows_evaluations_of_many_calls_as_of_one_is_the_steps(loop, look):
+    for turns in (4, 1, 4):
+        train(loop, 5)
+        evaluate(loop, turns, look)
+        loop.event("checkpoint")
+    assert figures(loop, "checkpoint") == (3, 3, 0, 0)
 
 
 def test_a_last_evaluation_of_one_call_is_like_those_before(loop, look):

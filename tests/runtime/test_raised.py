@@ -15,6 +15,7 @@ SCRIPTS = {
     "in_the_library": "import json\njson.loads('{')\n",
     "exits": "import sys\nsys.exit(1)\n",
     "catches": "try:\n    {}['data']\nexcept KeyError:\n    pass\n",
+    "has_a_console": "import code, sys\ncode.InteractiveInterpreter().runsource('1/0')\nsys.exit(1)\n",
     "has_its_own_hook": "import sys\nsys.excepthook = lambda *_: print('hooked')\n{}['data']\n",
 }
 
@@ -40,7 +41,7 @@ def test_the_exception_is_recorded_with_the_projects_line(ran, name, error, plac
     assert ran[name].returncode == 1
 
 
-@pytest.mark.parametrize("name", ["exits", "catches"])
+@pytest.mark.parametrize("name", ["exits", "catches", "has_a_console"])
 def test_what_is_no_uncaught_exception_is_none(ran, name):
     assert "raised" not in ran[name].record.state
 
@@ -82,6 +83,28 @@ def test_what_bounds_a_run_that_never_trained_is_what_it_raised(evidence, early)
 def test_the_header_says_it_of_a_run_that_trained_too():
     text = " ".join(render_run("full", report(ended()), View(width=120)).split())
     assert f"ended with exit code 1: {MISSING}, at train.py:3" in text
+
+
+WORKER = """Caught KeyError in DataLoader worker process 0.
+Original Traceback (most recent call last):
+  File "train.py", line 3, in load
+    return config["data"]
+KeyError: 'data'
+"""
+
+
+class UnsayableError(Exception):
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+def test_of_a_traceback_of_another_process_the_last_line_is_said():
+    assert said(RuntimeError(WORKER)) == "RuntimeError: KeyError: 'data'"
+    assert said(RuntimeError(f"\n\n-- Process 1 terminated with the following error:\n{WORKER}\n")).endswith(MISSING)
+
+
+def test_an_exception_that_cannot_be_told_is_named():
+    assert said(UnsayableError()) == "UnsayableError"
 
 
 def test_what_looks_like_a_secret_is_left_out_and_long_texts_are_cut():

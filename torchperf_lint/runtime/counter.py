@@ -45,6 +45,15 @@ class Counter:
         """In which optimizer steps it came first and last, counted from 1."""
         self.dirty = False
 
+    def withdraws(self, evaluated: int, eval_turns: int, eval_of: int, *, step: int) -> None:
+        """The steps so far were none, nor was what lay between them evaluation; `step`: which one it comes in now."""
+        self.trained = self.train_turns = self.train_steps = self.steady = 0
+        self.steady_ms = None
+        self.evaluated -= evaluated
+        self.eval_turns -= eval_turns
+        self.eval_of -= eval_of
+        self.first = self.last = step
+
     def record(self) -> Record:
         """The cumulative figures as the events file has them: what is 0, or was not measured, is left out."""
         figures = {

@@ -8,7 +8,8 @@ of them (a script that never goes back to training mode): only if a call in trai
 From a run's first call to the end of its last, all is evaluation. What stands between it and the steps around it is
 settled by what is known of the same line: seen within runs alone it is evaluation's, in steps alone training's; where
 both have it, it belongs to the call that follows. Of a single call nothing lies between two calls: what comes both
-before and after it leads the call as it leads the step. The last word comes late: what was said before is taken back.
+before and after it leads the call as it leads the step, and what comes after it and nowhere else is the call's, whose
+number is read there. The last word comes late: what was said before is taken back.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class _Row(NamedTuple):
     """The same without what follows the run."""
     of: int = 0
     """How many turns the runs have in which it comes."""
+    after: int = 0
+    """What follows a run of a single call that has nothing of it before."""
 
     def plus(self, more: _Row) -> _Row:
         return _Row(*map(sum, zip(self, more, strict=True)))
@@ -173,6 +176,10 @@ class EvaluationRuns:
         add(self._earlier, self._root.touched)
         self._root.touched.clear()
 
+    def taken_back(self) -> dict[Counter, tuple[int, int, int]]:
+        """What was said to be evaluation's: how much, in how many turns, of how many."""
+        return {counter: (given.evaluated, given.eval_turns, given.eval_of) for counter, given in self._given.items()}
+
     def settle(self, steps: int) -> set[Counter]:
         """Say anew what of runs is training's and what evaluation's; the counters whose figures changed."""
         rows, runs, turns = self._rows, self._runs, self._turns
@@ -221,6 +228,7 @@ class EvaluationRuns:
             turns=min(run.turns, before + tail[0]),
             head_turns=min(run.turns, before),
             of=run.turns,
+            after=tail[1] if run.turns == 1 and not before else 0,
         )
 
 
@@ -230,7 +238,7 @@ def _of_steps(row: _Row) -> _Given:
 
 def _split(row: _Row, *, trains: bool) -> _Given:
     """`trains`: whether steps have it where no run is about."""
-    if not row.inner:
+    if not row.inner and (trains or row.head or row.after < row.tail):
         return _of_steps(row)
     if trains:
         return _Given(row.tail, row.tail_steps, row.head + row.inner, row.head_turns, row.of)

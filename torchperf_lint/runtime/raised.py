@@ -18,19 +18,34 @@ if TYPE_CHECKING:
 
 _MOST = 200
 """Characters of what it says."""
+_WITHIN = "Traceback (most recent call last)"
+"""Errors of worker processes have the whole traceback of the worker's in theirs."""
 
 
 def note_what_ended(session: Session) -> None:
     """To be called when the interpreter ends."""
     error = getattr(sys, "last_value", None)
-    if isinstance(error, Exception):
+    if isinstance(error, Exception) and not _is_of_console(error):
         session.recorder.state("raised", said(error))
         session.recorder.state("raised_at", _place(session, error.__traceback__))
 
 
+def _is_of_console(error: Exception) -> bool:
+    """Whether a console within the script has shown it (`code.interact`), after which the script went on."""
+    trace = error.__traceback__
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") in ("code", "__console__")
+
+
 def said(error: Exception) -> str:
-    """The last line of its traceback, without what looks like a secret."""
-    text = " ".join(redacted(next(iter(str(error).strip().splitlines()), "").split()))
+    """The first line of what it says, without what looks like a secret; of a traceback of another process, the last."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # noqa: BLE001 -- the script's own `__str__`
+        lines = []
+    line = next(iter(lines), "")
+    if any(_WITHIN in line for line in lines):
+        line = lines[-1]
+    text = " ".join(redacted(line.split()))
     text = text if len(text) <= _MOST else f"{text[:_MOST].rstrip()}..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
@@ -168,6 +168,15 @@ class Recorder:
             touched[0] += 1
             counter.first = counter.first or step
         self._touch(counter)
+
+    def withdraws(self, given: Mapping[Counter, tuple[int, int, int]], waiting: Container[Counter]) -> None:
+        """No step has closed yet: what was counted in some is no training, and what they were `given` no evaluation.
+
+        `waiting`: what is still to be counted, in the first step.
+        """
+        for counter in self._counters.values():
+            counter.withdraws(*given.get(counter, (0, 0, 0)), step=int(counter in waiting))
+            self._touch(counter)
 
     def _touch(self, counter: Counter) -> None:
         if not counter.dirty:

@@ -313,6 +313,26 @@ class Scopes:
         if self._first is not None:
             self._first_is_known(self._first.closes())
 
+    def withdraws(self) -> dict[Counter, tuple[int, int, int]]:
+        """The steps that have closed, all of them outside of every pass, were none; what their evaluation was given."""
+        given = self.runs.taken_back()
+        if self.is_outside():
+            self._fed, self._gradients = [], Gradients(self.owned)
+            self.current = self.root = Scope(lambda: True)
+        else:
+            self.root = Scope(lambda: True)
+        self.runs = EvaluationRuns(self.root, Scope(lambda: True))
+        self.steps = 0
+        self._first = None
+        self._forget_answers()
+        for totals in (self.train, self.outside):
+            totals.segments.clear()
+        return given
+
+    def waiting(self) -> set[Counter]:
+        """What has come in passes that are not settled yet."""
+        return {counter for scope in (*self._open.values(), *self._over) for counter in scope.touched}
+
     def _first_is_known(self, changed: set[Counter] | None) -> None:
         if changed is not None:
             self._first = None

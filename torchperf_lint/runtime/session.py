@@ -65,6 +65,8 @@ class Session:
         """The same of backward passes in a run that has no optimizer."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
         """What else starts afresh in a forked child."""
+        self.on_withdrawal: list[Callable[[], None]] = []
+        """Called when the steps so far turn out to have been none, see withdrawal.py."""
         self.mark: Callable[[str], None] | None = None
         """While a window is open: leaves a mark of this name in what the profiler records, on the calling thread."""
         self.callbacks: list[CodeType] = []
@@ -215,10 +217,12 @@ class Session:
             nonlocal ends
             ends = False
             recorder.next_step = NextStep()
+            timeline.on_fetch[:] = [callback for callback in timeline.on_fetch if callback is not stop]
 
         restart()
         self.on_call.append(look)
         self.restarts.append(restart)
+        self.on_withdrawal.append(restart)
         self.timeline.on_step.append(count)
         self.timeline.may_defer = False
 

@@ -161,7 +161,8 @@ def check_collectives_of_one_rank_give_back_what_they_get() -> None:
         assert objects == [{"a": 1}]
 
     in_a_group(collect)
-    in_a_group(lambda group: group.all_reduce(torch.ones(3)), "cpu:gloo,cuda:nccl")
+    for both in ("cpu:gloo,cuda:nccl", None):
+        in_a_group(lambda group: [group.all_reduce(x) for x in (torch.ones(3), on())], both)
 
 
 def check_distributed_data_parallel_of_one_rank() -> None:

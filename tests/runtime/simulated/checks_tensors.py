@@ -45,6 +45,13 @@ def check_the_default_type_of_old_is_that_of_every_constructor() -> None:
     assert [tuple(x.shape) for x in made] == [(1,), (2, 3), (0,), (2,), (2,)]
     assert torch.FloatTensor([1.0]).device.type == "cpu"
     assert nn.Linear(2, 2).weight.device == CUDA
+    host = torch.ones(2, device="cpu")
+    for x in (host.pin_memory(), torch.empty(2, pin_memory=True, device="cpu")):
+        assert (x.device.type, x.is_pinned(), x.untyped_storage().is_pinned()) == ("cpu", True, True)
+    assert (host.is_pinned(), host.untyped_storage().is_pinned()) == (False, False)
+    rows = torch.utils.data.TensorDataset(torch.ones(4, 2, device="cpu"))
+    loader = torch.utils.data.DataLoader(rows, pin_memory=True)
+    assert [x.is_pinned() for (x,) in loader] == [True] * 4
     thread = threading.Thread(target=lambda: elsewhere.append(torch.zeros(2).device))
     thread.start()
     thread.join()

@@ -212,8 +212,9 @@ def _watch_backward(session: Session, torch: Any, by_hand: WithoutOptimizer) -> 
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
     recorder, sites, clock = session.recorder, session.sites, session.timeline.clock
-    begins = session.guarded(NAME, session.timeline.backward_begins)
+    begins = session.guarded(NAME, by_hand.backward_begins)
     ends = session.guarded(NAME, by_hand.backward_ends)
+    stepped = session.guarded(NAME, by_hand.stepped)
     put_off, looks, calls = recorder.put_off, session.on_backward, session.on_call
     of_tensor = torch.Tensor.backward.__code__
     site: Remembered = (None, 0, None)
@@ -251,6 +252,6 @@ def _watch_backward(session: Session, torch: Any, by_hand: WithoutOptimizer) -> 
                 put_off((ends, (key, clock(), get_ident())))
             else:
                 ends(key, clock(), get_ident())
-            by_hand.stepped()
+            stepped()
 
     torch.autograd.backward = backward

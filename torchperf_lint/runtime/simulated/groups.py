@@ -21,6 +21,8 @@ _MANY = "torch.distributed over NCCL is simulated for one rank only; gloo works 
 _UNREDUCED = "DistributedDataParallel that looks for unused parameters, or whose graph is static, reduces no gradients"
 _NAME = "simulated_nccl"
 _NCCL = "nccl"
+_BOTH = "cpu:gloo,cuda:nccl"
+"""What torch makes of no backend at all."""
 
 
 def patch_groups() -> None:
@@ -45,7 +47,7 @@ def _starting(original: Callable[..., None]) -> Callable[..., None]:
         if _world(size, init_method) != 1:
             REPORTS.unsupported(_MANY)
             raise RuntimeError(_MANY)
-        _ASKED[:] = [str(backend)]
+        _ASKED[:] = [_BOTH if backend is None else str(backend)]
         # Binding a device starts communicators at once, of which there are none.
         original(_NAME, init_method, *args, **{name: kwargs[name] for name in kwargs if name != "device_id"})
 

@@ -109,7 +109,7 @@ def pinned_empty(like: torch.Tensor) -> torch.Tensor:
     flat = torch.frombuffer(block, dtype=torch.uint8)
     _pinned.add(flat.data_ptr())
     weakref.finalize(block, _pinned.discard, flat.data_ptr()).atexit = False
-    return torch.empty(0, dtype=like.dtype).set_(flat.untyped_storage(), 0, dense.size(), dense.stride())
+    return torch.empty(0, dtype=like.dtype, device="cpu").set_(flat.untyped_storage(), 0, dense.size(), dense.stride())
 
 
 def is_pinned(tensor: torch.Tensor) -> bool:

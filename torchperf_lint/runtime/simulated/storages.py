@@ -23,7 +23,7 @@ def patch_storages() -> None:
 def _never_pinned(self: torch.UntypedStorage, device: Any = None) -> bool:  # noqa: ANN401
     from torchperf_lint.runtime.simulated import memory
 
-    return self.device.type == "cpu" and memory.is_pinned(torch.empty(0, dtype=torch.uint8).set_(self))
+    return self.device.type == "cpu" and memory.is_pinned(torch.empty(0, dtype=torch.uint8, device="cpu").set_(self))
 
 
 def _make(original: Any) -> Any:  # noqa: ANN401
