@@ -187,7 +187,8 @@ def _picks_in_turn(site: Site, index: ast.expr, span: tuple[Position, Position])
 
 def _is_one_by_number(site: Site, index: ast.expr, span: tuple[Position, Position]) -> bool:
     """Whether an index takes one element, of a number that the loop counts or draws: `x[i]`, `poses[i, :3]`."""
-    first, *rest = index.elts if isinstance(index, ast.Tuple) else [index]
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    first, rest = (parts[0], parts[1:]) if parts else (None, [])
     body = site.file.project.body(site.file.path)
     if body is None or not isinstance(first, ast.Name) or not all(map(_is_fixed, rest)):
         return False

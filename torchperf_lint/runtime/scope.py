@@ -69,11 +69,13 @@ class Scope:
     def drops_unused(self) -> None:
         """It is left: `if i == 10: break` leaves with a batch that has been fetched, and then not used.
 
-        Known where each batch before it had some event, and it has none; what is fed to backward passes is used.
+        Known where each of several batches before it had some event, and it has none; what is fed to backward passes
+        is used.
         """
         earlier = self.turn - 1
         last = {counter.turn for counter in self.touched if counter.scope is self}
-        if self.turn not in last and not self.fed and any(turns == earlier for turns, *_ in self.touched.values()):
+        always = earlier > 1 and any(turns == earlier for turns, *_ in self.touched.values())
+        if always and self.turn not in last and not self.fed:
             self.batches -= 1
 
 

@@ -39,7 +39,7 @@ def test_a_wrong_generation_raises_as_before(collecting):
 @pytest.mark.parametrize(("keep", "seen"), [(True, {"backward": 1}), (False, {}), (None, {})])
 def test_a_backward_pass_that_keeps_its_graph(watched, monkeypatch, keep, seen):
     monkeypatch.setattr(torch.autograd, "backward", torch.autograd.backward)
-    steps._watch_backward(watched, torch)
+    steps._watch_backward(watched, torch, steps.WithoutOptimizer(watched, torch, steps.NAME))
     torch.ones(2, requires_grad=True).sum().backward(retain_graph=keep)
     assert watched.counted("kept-graph") == seen
     torch.autograd.backward(torch.ones(2, requires_grad=True).sum(), retain_graph=keep)
