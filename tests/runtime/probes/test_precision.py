@@ -102,7 +102,9 @@ def test_a_torch_that_tells_no_dtype_is_not_guessed_for():
 def installed(watched, monkeypatch):
     monkeypatch.setattr(torch.autograd, "backward", torch.autograd.backward)
     assert precision.install(watched, torch) is None
-    steps._watch_backward(watched, torch, steps.WithoutOptimizer(watched, torch, steps.NAME))
+    by_hand = steps.WithoutOptimizer(watched, torch, steps.NAME)
+    by_hand.made()  # there is an optimizer, so it looks at no backward pass
+    steps._watch_backward(watched, torch, by_hand)
     return watched
 
 
