@@ -18,6 +18,7 @@ from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
 from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.step_batches import one_tensor
+from torchperf_lint.facts.trainer_buffers import stays_with_its_trainer
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -231,6 +232,9 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     value = values.of(expression, frame.hop(cls.path, function, body.at(expression)))
     if is_empty_container(value, expression):
         return filled_attribute(values, cls, name, frame)
+    if buffer and stays_with_its_trainer(values.index, cls):
+        because = f"the buffer `{name}` of a trainer that nobody moves (line {expression.lineno})"
+        return tensor(HOST, because, Confidence.LIKELY)
     if buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
     if value.kind in ("tensor", "batch", "module") and value.because:

@@ -18,6 +18,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.copied_one_by_one import are_places, is_new, is_on_device, is_short, picks_one, skips
 from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.reads import on_device
+from torchperf_lint.facts.rows import is_whole
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
@@ -115,17 +116,11 @@ def _axis(side: ast.Subscript, others: int, variables: set[str]) -> int | None:
     """The axis that the loop's variable chooses, of `others` that are taken whole beside it."""
     parts = side.slice.elts if isinstance(side.slice, ast.Tuple) else [side.slice]
     at = next(n for n, part in enumerate(parts) if isinstance(part, ast.Name) and part.id in variables)
-    if not all(n == at or _is_whole(part) for n, part in enumerate(parts)):
+    if not all(n == at or is_whole(part) or _is_ellipsis(part) for n, part in enumerate(parts)):
         return None
     if any(_is_ellipsis(part) for part in parts[:at]):
         return others - (len(parts) - 1 - at)
     return at if at <= others else None
-
-
-def _is_whole(part: ast.expr) -> bool:
-    """`:` or `...`."""
-    plain = isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
-    return plain or _is_ellipsis(part)
 
 
 def _is_ellipsis(part: ast.expr) -> bool:

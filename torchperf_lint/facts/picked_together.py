@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.rows import is_whole
 from torchperf_lint.facts.source import Place
 
 
@@ -18,7 +19,7 @@ def picked_together(place: Place, operand: ast.expr) -> str | None:
         return None
     parent = parents.get(operand)
     parts = parent.elts if isinstance(parent, ast.Tuple) else [operand]
-    if not all(part is operand or _is_whole(part) for part in parts):
+    if not all(part is operand or is_whole(part) for part in parts):
         return None
     picked = parents.get(parent) if isinstance(parent, ast.Tuple) else parent
     if not isinstance(picked, ast.Subscript) or operand is picked.value:
@@ -54,7 +55,3 @@ def _counts(made: ast.ListComp | ast.GeneratorExp, counter: str) -> bool:
     counted = isinstance(turns.iter, ast.Call) and chain(turns.iter.func) == "range"
     named = isinstance(turns.target, ast.Name) and turns.target.id == counter
     return counted and named and len(made.generators) == 1 and not turns.ifs
-
-
-def _is_whole(part: ast.expr) -> bool:
-    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None

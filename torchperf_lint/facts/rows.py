@@ -70,13 +70,14 @@ def filled_elements(loop: ast.For) -> ast.expr | None:
     target = inner.targets[0]
     parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     named = [part.id for part in parts if isinstance(part, ast.Name)]
-    plain = all(isinstance(part, ast.Name | ast.Constant) or _is_whole(part) for part in parts)
+    plain = all(isinstance(part, ast.Name | ast.Constant) or is_whole(part) for part in parts)
     if not isinstance(value, ast.Constant) or not plain or sorted(named) != sorted(counters):
         return None
     return target.value
 
 
-def _is_whole(part: ast.expr) -> bool:
+def is_whole(part: ast.expr) -> bool:
+    """Whether a part of a subscript takes all of its axis: `:`."""
     return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
 
 
