@@ -48,6 +48,8 @@ RARE = [
     ("every == -1 and i == steps_per_epoch", "cadence", False),
     ("batch_idx == 0", "cadence", False),
     ("i == len(loader) - 1", "cadence", False),
+    ("state.global_step >= state.max_steps", "cadence", False),
+
     ("i + 1 == len(loader)", "cadence", False),
     ("self.num_updates == 1", "cadence", False),
     ("epoch in (1, 2)", "cadence", False),
@@ -159,6 +161,8 @@ OFTEN = [
     "step != None",
     "epoch != -1",
     "seq_len > self.max_len",
+    "step >= warmup_steps",
+    "step < max_steps",
     "hits > self.cached",
     "i != 0",
     "n != 1",

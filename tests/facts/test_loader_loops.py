@@ -62,3 +62,28 @@ ONE_NAME = """
 def test_what_the_loop_takes_says_whether_they_are_batches(target, iterated, found):
     hot = hot_at(ONE_NAME.replace("{target}", target).replace("{iterated}", iterated))
     assert (hot is not None) is found
+
+
+DRIVER = """
+    {imported}
+
+    class Trainer:
+        def fit(self):
+            for batch in self.train_dataloader:
+                out = self.workers.update(batch){more}
+                tell(out.mean())  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "more", "hot"),
+    [
+        ("import ray", "", False),
+        ("from verl.single_controller.ray import RayWorkerGroup", "", False),
+        ("import ray", "; out.loss.backward()", True),
+        ("import ray", "; out = out.to(device)", True),
+        ("import arrays", "", True),
+    ],
+)
+def test_a_driver_of_remote_workers_computes_nothing(imported, more, hot):
+    assert (hot_at(DRIVER.format(imported=imported, more=more)) is not None) is hot

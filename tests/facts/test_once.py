@@ -30,6 +30,10 @@ from torchperf_lint.facts.once import set_up_once
         ("if self.teacher == 'self': self.teacher = deepcopy(model)", True),
         ("if self.teacher == 'self': self.other = deepcopy(model)", False),
         ("if self.mode == 'train': self.mode = 'test'", False),
+        ("if call is not None and key not in CHECKED: CHECKED[key] = call()", True),
+        ("if call is not None and key not in CHECKED: checked[key] = call()", False),
+        ("if key not in CHECKED:\n  try: CHECKED[key] = call()\n  except E: CHECKED[key] = False", True),
+        ("if x is None and y is None: z[0] = make()", False),
     ],
 )
 def test_what_is_stored_is_found_again(code, once):

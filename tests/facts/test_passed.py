@@ -32,3 +32,17 @@ def test_what_a_parameter_gets(signature, call, given):
 def test_what_is_given_by_name_only_is_known() -> None:
     source = "def use(*, scale):\n    return scale + 1\n\ndef run():\n    use(scale=torch.ones(3, device='cuda'))\n"
     assert value_of(source, "scale").device == "device"
+
+
+def test_what_another_call_hands_through_says_nothing_of_this_one():
+    code = """
+    def twice(value):
+        return value if isinstance(value, tuple) else (value,) * 2
+
+    def spread(logits: torch.Tensor, span):
+        a = twice(logits)
+        start, end = twice(span)
+        return a, start
+    """
+    assert value_of(code, "start").kind == "unknown"
+    assert value_of(code.replace("twice(span)", "twice(logits)"), "start").kind == "tensor"

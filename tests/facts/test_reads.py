@@ -194,6 +194,7 @@ def test_logged(body, expected):
         ("kept = [out[:n] for n in y]", [("n", True)]),
         ("out.view(y.max(), -1)", [("y.max()", False)]),
         ("model.view(y.max())", []),
+        ("torch.nested.narrow(out, 1, y, y, layout=torch.jagged)", []),
         ("for i in range(9):\n  if not kept[y[i]]:\n    out[:, y[i]] = 0", [("y[i]", True), ("y[i]", True)]),
         ("for i in range(9):\n  if kept[y[i]] > 1:\n    out[y[i]] = 0", [("y[i]", True), ("y[i]", True)]),
         ("for i in range(9):\n  out[y[i]] = seen[y[i]] > 1", []),

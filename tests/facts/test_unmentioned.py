@@ -181,3 +181,36 @@ def test_a_copy_of_what_runs_elsewhere_is_told_there():
     *_, left, weighed = passes({"other/layers.py": copied, "train.py": program})
     assert left.confidence is Confidence.POSSIBLE
     assert weighed == left
+
+
+OPERATION = """\
+import torch
+from .tables import table
+
+def blend(image, other):
+    weights = table(image)
+    return image * weights.to(image.device) + other.to(image.device)
+"""
+TABLES = "import torch\n\ndef {}(image):\n    return torch.zeros(len(image)).to(image.device)\n"
+
+
+def far_from_a_guess(name: str) -> tuple[Hot, Hot]:
+    """Why a line is hot that an operation which nobody calls gets to in another file, and how that is weighed."""
+    texts = {
+        "lib/__init__.py": "",
+        "lib/blend.py": OPERATION.replace("table(", f"{name}(").replace("import table", f"import {name}"),
+        "lib/tables.py": TABLES.format(name),
+    }
+    file = SourceFile(Project.of_texts(texts), "lib/tables.py", texts["lib/tables.py"])
+    (site,) = file.hot_calls("to")
+    hotness, key = file.project.hotness, FunctionKey("lib/tables.py", site.function)
+    assert site.hot is not None
+    return site.hot, hotness.unmentioned.whoever_runs_it(site.hot, key, hotness.seldom.is_seldom(key))
+
+
+def test_what_a_guess_leads_to_is_as_slow_in_each_call():
+    guessed, weighed = far_from_a_guess("table")
+    assert guessed.confidence is Confidence.POSSIBLE
+    assert weighed.confidence is Confidence.LIKELY
+    assert weighed.when == "in every call (`table`)"
+    assert weighed.because == guessed.because

@@ -37,3 +37,14 @@ def test_only_a_scaler_scales_a_loss(scaler, kind):
         return size, {scaler}.scale(size, images)
     """
     assert value_of(code, "size").kind == kind
+
+
+def test_what_a_branch_makes_an_array_of_is_one_behind_it():
+    code = """
+    def accuracy(scores, labels):
+        if isinstance(scores, torch.Tensor):
+            scores = scores.cpu().numpy()
+            labels = labels.cpu().numpy()
+        return labels[labels != -100]
+    """
+    assert value_of(code, "labels[labels != -100]").kind != "tensor"

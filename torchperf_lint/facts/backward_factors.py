@@ -43,11 +43,11 @@ def _only_scales(body: Body, function: int, name: str, line: int) -> bool:
         for call in (node for node in nodes_of(statement) if isinstance(node, ast.Call)):
             target = backward_target(call)
             if name in operands(target):
-                return name not in _terms(target)
+                return name not in terms(target)
     return False
 
 
-def _terms(node: ast.expr | None) -> Iterator[str]:
+def terms(node: ast.expr | None) -> Iterator[str]:
     """The chains of an arithmetic expression without those that may be numbers of the host."""
     stack = [] if node is None else [node]
     while stack:

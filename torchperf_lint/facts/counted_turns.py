@@ -86,6 +86,16 @@ def is_single_turn(test: ast.expr) -> bool:
     return bool(_NUMBER_OF_TURNS.search(name_of(right)))  # `i == steps_per_epoch`
 
 
+def is_at_the_end(test: ast.expr) -> bool:
+    """`state.global_step >= state.max_steps`: training is over then."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.GtE | ast.Gt):
+        return False
+    return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(test.comparators[0])))
+
+
+_ALL_TURNS = pattern(r"^(?:max|total|num_train(?:ing)?)_(?:train(?:ing)?_)?(?:steps|iters?|iterations|updates)$")
+
+
 def outgrows_a_cache(test: ast.expr) -> bool:
     """`seq_len > self.max_seq_len_cached`: true while what is kept is still too small, and seldom after."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.backward_factors import terms
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.effects import backward_target, operands
+from torchperf_lint.facts.effects import backward_target
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Position
@@ -212,9 +213,9 @@ class Grads:
         """That `backward` runs on the very thing that is read under this name."""
         key = FunctionKey(frame.path, frame.function)
         for place in self.backwards(key):
-            names = [name for name in operands(place.target) if name == written]
-            if names and self._is_same(written, frame, place.at):
-                alone = len(list(operands(place.target))) == 1
+            names = list(terms(place.target))
+            if written in names and self._is_same(written, frame, place.at):
+                alone = len(names) == 1
                 because = f"`{written}` carries the graph that `backward` runs through (line {place.at[0]})"
                 return Graph(because, Confidence.CERTAIN if alone else Confidence.LIKELY)
         return None

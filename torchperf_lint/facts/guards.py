@@ -15,6 +15,7 @@ from torchperf_lint.facts.anomalies import NOT_FINITE, counts_anomalies, is_fini
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, short, walked, words
 from torchperf_lint.facts.counted_turns import (
     is_any_other_turn,
+    is_at_the_end,
     is_single_turn,
     is_unequal_modulus,
     outgrows_a_cache,
@@ -252,7 +253,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if names_another_device(test):
         return None if is_negative(test) else "elsewhere"
     throttled = _is_throttle(nodes) and not _is_time_left(test)
-    counted = has_modulus(nodes) or is_single_turn(test) or outgrows_a_cache(test)
+    counted = has_modulus(nodes) or is_single_turn(test) or is_at_the_end(test) or outgrows_a_cache(test)
     if counted or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)

@@ -92,6 +92,9 @@ def _takes_no_batches(region: Region) -> bool:
     head = _HEAD.match(region.detail)
     return head is not None and _NO_BATCH.search(head.group(1)) is not None
 
+_COMPUTES = frozenset({"backward", "to", "cuda"})
+"""What is called where a device computes."""
+
 
 class LoaderLoops:
     """Answers for one project."""
@@ -104,6 +107,8 @@ class LoaderLoops:
 
     def over_loader(self, path: str, index: int) -> Loop | None:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
+        if self._drives_others(path):
+            return None
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
         if named is not None and named[1] is not Confidence.CERTAIN and _takes_no_batches(region):
@@ -125,6 +130,16 @@ class LoaderLoops:
         if self._seems_to_train(path, index):
             return Loop("step", because, confidence, region.head, EVERY_STEP)
         return Loop("eval", because, confidence, region.head, EVERY_BATCH)
+
+    def _drives_others(self, path: str) -> bool:
+        """Whether a file sends each batch to Ray's workers, and computes nothing itself: its tensors are on the host.
+
+        What a turn of such a loop waits for are the workers, which take seconds.
+        """
+        outline = self.index.outlines[path]
+        if not any("ray" in name.split(".") for name in outline.imports.values()):
+            return False
+        return not any(last_part(call.callee) in _COMPUTES for call in outline.calls)
 
     def loader_evidence(self, path: str, function: int, chain: str) -> tuple[str, Confidence] | None:
         """Why a chain is a DataLoader, and how sure that is."""

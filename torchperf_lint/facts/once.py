@@ -6,7 +6,7 @@ Decided from one file's syntax, so outlines can hold the answer.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_literal, is_none, is_text
@@ -42,7 +42,7 @@ def set_up_once(node: ast.If) -> bool:
         return False
     if isinstance(node.test, ast.UnaryOp) and _DONE.search(missing):
         return True  # whoever asks for it sets it
-    for statement in node.body:
+    for statement in _tried(node.body):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         for target in targets:
             written = chain(target)
@@ -51,6 +51,12 @@ def set_up_once(node: ast.If) -> bool:
             if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
                 return not _is_another_key(node.test, target)
     return False
+
+
+def _tried(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block, with what it tries first."""
+    for statement in body:
+        yield from _tried(statement.body) if isinstance(statement, ast.Try) else (statement,)
 
 
 def _is_another_key(test: ast.expr, stored: ast.Subscript) -> bool:
@@ -148,12 +154,18 @@ def _replaces_the_word(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
     return asked.startswith("self.") and any(chain(target) == asked for s in made for target in s.targets)
 
 
+def _asks_no_table(test: ast.expr) -> bool:
+    return not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn))
+
+
 def missing_in(test: ast.expr) -> str | None:
     """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         missing = missing_in(test.values[0])
         asked = [{chain(n) for n in nodes_of(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
         return missing if missing is not None and all(missing in names for names in asked) else None
+    if isinstance(test, ast.BoolOp):  # `call is not None and key not in CHECKED`: what is missing is what a table lacks
+        return next(filter(None, map(missing_in, sorted(test.values, key=_asks_no_table))), None)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = test.operand
         if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:

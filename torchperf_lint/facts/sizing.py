@@ -202,6 +202,8 @@ def _takes_sizes(file: SourceFile, site: Site) -> bool:
         return True
     if name in _FUNCTIONS and (dotted.startswith(("torch.", "itertools.")) or site.record.callee == "range"):
         return True
+    if dotted.startswith("torch.") and "()" not in dotted:
+        return False  # `torch.nested.narrow(x, 1, starts, lengths)` takes tensors, and keeps them
     return name in _METHODS and site.receiver is not None and file.value(site.receiver, site).kind == "tensor"
 
 

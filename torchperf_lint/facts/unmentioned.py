@@ -21,7 +21,7 @@ from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.named_calls import GUESSED
 from torchperf_lint.facts.programs import Programs
 from torchperf_lint.facts.records import Outline
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EVERY_CALL, Role
 from torchperf_lint.facts.written import spans
 from torchperf_lint.model import Confidence
 
@@ -50,15 +50,20 @@ class Unmentioned:
         told = NO_PROGRAM if role.because.endswith(_EACH_STEP) else ""
         return role._replace(confidence=Confidence.POSSIBLE, because=role.because + told)
 
-    def whoever_runs_it(self, hot: Hot, key: FunctionKey) -> Hot:
-        """Of what a module left over does for nothing in its pass: as slow for whoever takes the module up.
+    def whoever_runs_it(self, hot: Hot, key: FunctionKey, seldom: bool = False) -> Hot:
+        """Of what code does for nothing whenever it runs, where only how often it runs is in doubt.
 
-        Readers who label whole files, and do not ask who uses what is in them, found 13 of 14 such places worth a
-        change where a factory fills host memory first, and the other one a matter of taste. A copy of what runs in
-        another file is told there.
+        A module left over is as slow for whoever takes it up: readers who label whole files, and do not ask who uses
+        what is in them, found 13 of 14 such places worth a change where a factory fills host memory first, and the
+        other one a matter of taste. A copy of what runs in another file is told there. Of thirty places that a guess
+        leads to (a chain of calls, a method by its name) all were; of those the claim is what is certain: each call.
+        What runs seldom stays a doubt.
         """
-        left = NO_PROGRAM in hot.because and not self._is_copied(key)
-        return replace(hot, confidence=Confidence.LIKELY) if left else hot
+        if hot.confidence is not Confidence.POSSIBLE or seldom:
+            return hot
+        if NO_PROGRAM in hot.because:
+            return hot if self._is_copied(key) else replace(hot, confidence=Confidence.LIKELY)
+        return replace(hot, confidence=Confidence.LIKELY, when=f"{EVERY_CALL} (`{self.index.function(key).qualname}`)")
 
     def _is_copied(self, key: FunctionKey) -> bool:
         """Whether a file of the same name elsewhere has the same function, and that runs."""

@@ -102,12 +102,9 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
             return tensor(
                 ANYWHERE, f"`{name}` is used as a tensor: `{name}.size(...)` (line {asked})", Confidence.LIKELY
             )
-    for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
-        if attribute in ("numpy", *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
-            because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
-            return tensor(ANYWHERE, because, Confidence.LIKELY)
     handed = (
-        _asked_for_its_device(name, uses, frame, body)
+        _copied(name, frame, body)
+        or _asked_for_its_device(name, uses, frame, body)
         or _taken_from(name, frame, body)
         or _handed_on(values, name, frame, body)
     )
@@ -119,6 +116,24 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
+
+
+def _copied(name: str, frame: Frame, body: Body) -> Value | None:
+    """A tensor, where its copy on the host is used as one."""
+    for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
+        if attribute == "numpy" and _gives_way_to_arrays(body, frame.function, name, line):
+            continue
+        if attribute in ("numpy", *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
+            because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
+    return None
+
+
+def _gives_way_to_arrays(body: Body, function: int, name: str, line: int) -> bool:
+    """`if isinstance(scores, Tensor): labels = labels.cpu().numpy()`: behind the branch it is an array either way."""
+    bound = body.definitions(function).get(name, ())
+    made = (d.value for d in bound if d.block and d.how == "assign" and d.at[0] == line)
+    return any(value is not None and chain(value).endswith("numpy()") for value in made)
 
 
 def _asked_for_its_device(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.passed import is_passed
 from torchperf_lint.facts.records import Position
 from torchperf_lint.model import Confidence
 
@@ -232,6 +233,8 @@ def as_called(value: Value, arguments: list[Value]) -> Value:
     if value.kind != "tensor" or not value.borrowed:
         return value
     tensors = [argument for argument in arguments if argument.kind in ("tensor", "batch")]
+    if not tensors and is_passed(value):
+        return UNKNOWN  # handed through from another call: `cast_tuple(logits)` says nothing of `cast_tuple(span)`
     devices = {argument.device for argument in tensors}
     device = DEVICE if DEVICE in devices else HOST if devices == {HOST} else ANYWHERE
     return value._replace(device=device, borrowed=any(argument.borrowed for argument in tensors))

@@ -121,12 +121,14 @@ class FactoryThenDevice(SourceRule):
                 continue
             told = device_by_test(site, fresh.call) if last_part(site.record.callee) == "cuda" else None
             fresh = fresh._replace(device=told or fresh.device)
+            key = FunctionKey(file.path, site.function)
+            hot = project.hotness.unmentioned.whoever_runs_it(site.hot, key, project.hotness.seldom.is_seldom(key))
             yield self.found(
                 site,
-                message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",
+                message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {hot.when}",
                 instead=_instead(fresh) + _no_type_of_the_host(site, fresh),
                 value=fresh.value,
-                hot=project.hotness.unmentioned.whoever_runs_it(site.hot, FunctionKey(file.path, site.function)),
+                hot=hot,
                 related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )

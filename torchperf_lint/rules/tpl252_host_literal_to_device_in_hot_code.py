@@ -157,7 +157,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             upload = upload or written_from_host(site)
             if upload is None or is_fallback(site) or _is_told_otherwise(file, site, upload):
                 continue
-            yield self._finding(file, site, upload)
+            yield self._finding(file, site, upload._replace(kind=NUMBER) if _is_chosen(upload) else upload)
         for store in element_stores(file):
             yield self._stored(file, store)
         for site, image in normalised(file) if file.mentions(NORMALISES) else ():
@@ -308,6 +308,14 @@ def _counted(upload: Upload) -> str:
 def _data(upload: Upload) -> ast.expr | None:
     """The numbers that the tensor is made of."""
     return upload.made.args[0] if upload.made.args else None
+
+
+def _is_chosen(upload: Upload) -> bool:
+    """`[1 if ready else 0]`: one number, which may be another one in the next step."""
+    data = _data(upload)
+    while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
+        data = data.elts[0]
+    return isinstance(data, ast.IfExp) and data is not _data(upload) and upload.kind in (LITERAL, CONFIGURED)
 
 
 def _ones(upload: Upload) -> str:
