@@ -23,11 +23,11 @@ def batch_of_a_caller(values: Values, node: ast.expr, frame: Frame, calls: int =
     body = values.body(frame.path)
     if body is None or not isinstance(node, ast.Name) or not calls:
         return None
+    parameters = {p.name for p in values.index.function(FunctionKey(frame.path, frame.function)).parameters}
     whole = mapping_of(values, node, frame)
-    if whole is not None:
-        return _of_mapping(values, whole, frame._replace(at=body.at(whole)))
-    key = FunctionKey(frame.path, frame.function)
-    if not any(p.name == node.id for p in values.index.function(key).parameters):
+    if whole is not None:  # a mapping may be an entry of another, which no caller passes
+        return _of_mapping(values, whole, frame._replace(at=body.at(whole))) if whole.id in parameters else None
+    if node.id not in parameters:
         return None
     if body.reaching(frame.function, node.id, frame.at):
         return None
