@@ -52,22 +52,3 @@ def test_a_name_that_is_bound_before_the_copy():
         "x.cuda()",
     )
     assert batch_copy(site.file.project.values, site.call, site.frame) is None
-
-
-def test_a_mapping_that_is_an_entry_of_what_a_caller_spreads():
-    code = """
-    def send(**entries):
-        for name, entry in entries.items():
-            if isinstance(entry, dict):
-                entry = {key: value.cuda() for key, value in entry.items()}
-
-    def train(data, model, optimizer):
-        for batch in DataLoader(data, 4, num_workers=2):
-            send(x=batch)
-            model(batch).backward()
-            optimizer.step()
-    """
-    site = site_of(code, "value.cuda()")
-    found = batch_copy(site.file.project.values, site.call, site.frame)  # asked for a parameter `entry`, it raised
-    assert found is not None
-    assert "a batch from a DataLoader" in found.because
