@@ -35,6 +35,7 @@ from torchperf_lint.facts.value import (
     sequence,
     tensor,
 )
+from torchperf_lint.facts.wrapped_loaders import from_its_loader
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -292,7 +293,8 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
         return held or (sequence(UNKNOWN) if name in ("list", "tuple", "set", "dict") else UNKNOWN)
     first = arguments[0]
     if name == "next":
-        return next_of(values, first, frame)
+        given = next_of(values, first, frame)
+        return from_its_loader(values, node.args[0], given, frame) if first.kind == "object" else given
     if name in api.PASSING_BUILTINS or name == "filter":
         return arguments[-1] if name == "filter" else first
     if name == "enumerate":

@@ -269,6 +269,9 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
             return told_by_role
     if value.kind == "sequence" and counts_steps(name):
         return sequence(counter(name))
+    if value.kind == "loader":  # accelerate and Fabric move the batches of what they have set up
+        given = _from_callers(values, function, parameter, frame)
+        return value.moved(DEVICE) if given.kind == "loader" and given.device == DEVICE else value
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return value
     key = FunctionKey(frame.path, frame.function)
