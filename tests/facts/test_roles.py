@@ -115,6 +115,11 @@ HOOKS = {
     "ignite's method": ("step", method("class Trainer", "_iteration(self, engine, batchdata)")),
     "an optimizer by its name": ("update", method("class LionOptimizer", "step(self, closure=None)")),
     "a loss in two dimensions": ("step", "def js_div_loss_2d(x, y):\n    print(x)  # <-\n"),
+    "a function that is registered as a loss": (
+        "step",
+        "@register_policy_loss('vanilla')\ndef clipped_ratio(x, y):\n    print(x)  # <-\n",
+    ),
+    "a function in a registry of losses": ("step", "@LOSSES.register('kl')\ndef forward_kl(x, y):\n    print(x)  # <-\n"),
     "a loss of logits": ("step", "def focal_loss_with_logits(x, y):\n    print(x)  # <-\n"),
     "a loss called symmetric": (
         "forward",

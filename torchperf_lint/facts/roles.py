@@ -122,7 +122,8 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         return told or (annotated_operation(index, key) if not called else None)
     if engine_role(function) is not None:
         return engine_role(function)
-    if not called and _is_loss_by_name(function.name) and function.parent == 0 and not without_grad(function):
+    is_loss = _is_loss_by_name(function.name) or any(map(_REGISTERED_LOSS.search, function.decorators))
+    if not called and is_loss and function.parent == 0 and not without_grad(function):
         return LOSS if index.outlines[key.path].imports_from("torch") else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
@@ -136,6 +137,10 @@ def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function
     if not _is_loss_by_name(function.name) or len(function.parameters) <= function.bound or without_grad(function):
         return False
     return index.outlines[key.path].imports_from("torch")
+
+
+_REGISTERED_LOSS = pattern(r"(?:^|[._])regist\w*_loss(?:es)?\b|^(?:\w+\.)*\w*loss(?:es)?\.regist", re.IGNORECASE)
+"""Decorators that put a function among the losses that a setting chooses from."""
 
 
 def _is_loss_by_name(name: str) -> bool:
