@@ -77,6 +77,10 @@ HOOKS = {
         "step",
         "from transformers import Trainer\n" + method("class A(Trainer)", "_prepare_inputs(self, inputs)"),
     ),
+    "trl DPOTrainer.get_batch_loss_metrics": (
+        "step",
+        "from trl import DPOTrainer\n" + method("class A(DPOTrainer)", "get_batch_loss_metrics(self, model, batch)"),
+    ),
     "HF Trainer._prepare_inputs that only counts evaluations apart": (
         "step",
         "from transformers import Trainer\n\n\nclass A(Trainer):\n    def _prepare_inputs(self, inputs):\n"

@@ -17,3 +17,9 @@ def test_what_is_computed_of_a_picture_is_where_it_is(function):
 @pytest.mark.parametrize("function", ["get_dimensions", "get_image_size", "get_image_num_channels", "to_pil_image"])
 def test_sizes_and_pictures_of_the_host_are_no_tensors(function):
     assert value_of(PICTURE + f"x = F.{function}(picture)\n", f"F.{function}(picture)").kind != "tensor"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("nanmax", "tensor"), ("selective_log_softmax", "tensor"), ("pad", "unknown")])
+def test_what_trl_computes_its_numbers_with(name, kind):
+    code = f"from trl.trainer.utils import {name}\n\ndef told(values):\n    return {name}(values)\n"
+    assert value_of(code, f"{name}(values)").kind == kind

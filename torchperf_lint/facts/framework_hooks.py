@@ -80,8 +80,10 @@ _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwa
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = pattern(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
 _TRAINER_BASE = pattern(r"^(?:transformers|trl)\.(?:\w+\.)*\w*Trainer$")
-_TRAINER_HOOKS = frozenset({"_prepare_inputs", "get_batch_samples", "floating_point_ops"})
-"""What the Trainer of transformers calls on itself in every step, by names that mean nothing elsewhere."""
+_TRAINER_HOOKS = frozenset(
+    "_prepare_inputs get_batch_samples floating_point_ops get_batch_loss_metrics concatenated_forward _compute_loss".split()
+)
+"""What the Trainers of transformers and trl call on themselves in every step, by names that mean nothing elsewhere."""
 _FRAMEWORK_BASE = pattern(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."

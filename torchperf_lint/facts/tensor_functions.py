@@ -12,6 +12,7 @@ _ALWAYS = pattern(
     r"^torch\.(?:distributions\.(?:kl\.)?kl_divergence|nn\.utils\.(?:rnn\.)?pad_sequence|ops\.[\w.]+|Tensor\.[a-z]\w*"
     r"|nn\.utils\.(?:convert_parameters\.)?parameters_to_vector)$"
     r"|^mmdet\.(?:\w+\.)+(?:reduce_mean|anchor_inside_flags|bbox2roi)$"
+    r"|^trl\.(?:\w+\.)+(?:nan(?:max|min|std)|masked_(?:mean|var|whiten)|selective_log_softmax|entropy_from_logits)$"
 )
 """Give a tensor whatever they are given."""
 _OF_TENSORS = pattern(
