@@ -1,7 +1,7 @@
 """What real training scripts showed when they ran under `--runtime --simulate`, judged line by line.
 
-`ran.tsv`, `ran_second.tsv`, `ran_third.tsv` and `ran_fourth.tsv` are four rounds of repositories, each run before what it
-showed was mended.
+`ran.tsv`, `ran_second.tsv`, `ran_third.tsv` and `ran_fourth.tsv` are four rounds of repositories, each run before what
+it showed was mended.
 
 Of the findings whose lines ran, how many a reader called right; of the lines that wait or copy in at least half of the
 steps and are worth a change, how many a finding named. The rest is what a reader would leave as it is.

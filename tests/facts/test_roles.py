@@ -123,7 +123,10 @@ HOOKS = {
         "step",
         "@register_policy_loss('vanilla')\ndef clipped_ratio(x, y):\n    print(x)  # <-\n",
     ),
-    "a function in a registry of losses": ("step", "@LOSSES.register('kl')\ndef forward_kl(x, y):\n    print(x)  # <-\n"),
+    "a function in a registry of losses": (
+        "step",
+        "@LOSSES.register('kl')\ndef forward_kl(x, y):\n    print(x)  # <-\n",
+    ),
     "a loss of logits": ("step", "def focal_loss_with_logits(x, y):\n    print(x)  # <-\n"),
     "a loss called symmetric": (
         "forward",

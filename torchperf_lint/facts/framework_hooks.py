@@ -81,7 +81,8 @@ _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwa
 _DECODING_BASE = pattern(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
 _TRAINER_BASE = pattern(r"^(?:transformers|trl)\.(?:\w+\.)*\w*Trainer$")
 _TRAINER_HOOKS = frozenset(
-    "_prepare_inputs get_batch_samples floating_point_ops get_batch_loss_metrics concatenated_forward _compute_loss".split()
+    "_prepare_inputs get_batch_samples floating_point_ops get_batch_loss_metrics concatenated_forward "
+    "_compute_loss".split()
 )
 """What the Trainers of transformers and trl call on themselves in every step, by names that mean nothing elsewhere."""
 _FRAMEWORK_BASE = pattern(

@@ -269,9 +269,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
             return told_by_role
     if value.kind == "sequence" and counts_steps(name):
         return sequence(counter(name))
-    if value.kind == "loader":  # accelerate and Fabric move the batches of what they have set up
-        given = _from_callers(values, function, parameter, frame)
-        return value.moved(DEVICE) if given.kind == "loader" and given.device == DEVICE else value
+    if value.kind == "loader":
+        return _as_set_up(value, _from_callers(values, function, parameter, frame))
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return value
     key = FunctionKey(frame.path, frame.function)
@@ -296,6 +295,11 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         documented = f"`{name}` is documented as a tensor (line {function.header_line})"
         return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
     return where_given(values, key, function, name, used)
+
+
+def _as_set_up(loader: Value, passed: Value) -> Value:
+    """A loader by its annotation; accelerate and Fabric move the batches of what a caller has had them set up."""
+    return loader.moved(DEVICE) if passed.kind == "loader" and passed.device == DEVICE else loader
 
 
 def _as_annotated(value: Value, passed: Value) -> Value | None:
