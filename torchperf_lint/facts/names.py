@@ -269,10 +269,9 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
             return told_by_role
     if value.kind == "sequence" and counts_steps(name):
         return sequence(counter(name))
-    if value.kind == "loader":
-        return _as_set_up(value, _from_callers(values, function, parameter, frame))
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
-        return value
+        loader = value.kind == "loader"
+        return _as_set_up(value, _from_callers(values, function, parameter, frame)) if loader else value
     key = FunctionKey(frame.path, frame.function)
     passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
     told = _as_annotated(value, passed)
