@@ -15,6 +15,8 @@ KEPT = [
     "if self.grid is not None and self.n == n: return self.grid\nself.grid = f(n)",
     "if known is not None: return known\nself._cache[n] = f(n)",
     "if getattr(self, 'ready', False): return\nself.window = f(n)\nself.ready = True",
+    "if DONE: return KERNEL\nwith lock:\n    try:\n        return probe()\n    finally:\n        DONE = True",
+    "if self.ready: return self.kernel\nself.kernel = probe()\nself.ready = True",
     "if cache and hasattr(self, 'omega') and self.omega.size(-1) == n: return self.omega\nomega = f(n)\n"
     "if cache:\n    self.omega = omega",
     "if self.train is not None: return self.train\nself.train = f(n)",  # a data set
@@ -23,6 +25,8 @@ KEPT = [
 NOT_KEPT = [
     "if hasattr(self, 'omega'): return self.omega\nself.other = f(n)",
     "if hasattr(self, 'omega'): return f(n)\nself.omega = f(n)",
+    "if DONE: return KERNEL\nif n > 3:\n    DONE = True",
+    "if DONE: return KERNEL\nDONE = False",
     "if self.busy: return\nself.window = f(n)\nself.ready = True",
     "if n in self.special: return self.special[n]\nreturn f(n)",
     "if n in self.special: return 3\nself.special[n] = f(n)",

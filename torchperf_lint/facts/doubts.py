@@ -20,7 +20,7 @@ from torchperf_lint.facts.trainable import is_plain_layer
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
 from torchperf_lint.patterns import pattern
 
-_MEMORY = pattern(r"memory|\bOOM\b|\bRAM\b", re.IGNORECASE)
+_MEMORY = pattern(r"memory|\bmem\b|\bOOM\b|\bRAM\b", re.IGNORECASE)
 _ARITHMETIC = frozenset(
     "type clamp_min clamp_max clamp clip lerp addcmul addcdiv erf sign trunc fmod remainder minimum maximum dot mv "
     "outer cross inverse det trace diagonal diag_embed index_put index_copy index_add index_fill scatter_reduce "

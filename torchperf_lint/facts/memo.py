@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.conditions import short, words
@@ -32,6 +32,8 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
         return Guard("once", short(words(statement.test)))
     if not isinstance(statement.body[-1], ast.Return):
         return None
+    if _is_set(statement.test, rest):
+        return Guard("once", short(words(statement.test)))
     answer = statement.body[-1].value
     asked = _asked(statement.test)
     if asked is None or answer is None:
@@ -131,15 +133,26 @@ def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
 
 
 def _is_set(test: ast.expr, rest: Sequence[ast.stmt]) -> bool:
-    """`if self.ready: return`, before `self.ready = True`."""
-    flag = attribute_asked(test)
-    return flag.startswith("self.") and any(
+    """`if self.ready: return`, before `self.ready = True`; a plain name, asked before it is set, is the module's."""
+    flag = test.id if isinstance(test, ast.Name) else attribute_asked(test)
+    return (flag.startswith("self.") or isinstance(test, ast.Name)) and any(
         isinstance(s, ast.Assign)
         and isinstance(s.value, ast.Constant)
         and s.value.value is True
         and flag in {chain(target) for target in s.targets}
-        for s in rest
+        for s in _in_sequence(rest)
     )
+
+
+def _in_sequence(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block, with those under a `with` and of what it tries."""
+    for statement in block:
+        if isinstance(statement, ast.With):
+            yield from _in_sequence(statement.body)
+        elif isinstance(statement, ast.Try):
+            yield from _in_sequence([*statement.body, *statement.orelse, *statement.finalbody])
+        else:
+            yield statement
 
 
 def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:
