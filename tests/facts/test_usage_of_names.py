@@ -48,3 +48,15 @@ def test_what_a_branch_makes_an_array_of_is_one_behind_it():
         return labels[labels != -100]
     """
     assert value_of(code, "labels[labels != -100]").kind != "tensor"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("rows", "tensor"), ("batcher", "unknown"), ("row_sampler", "unknown"), ("vector", "tensor")]
+)
+def test_what_does_some_work_has_methods_of_its_own(name, kind):
+    code = f"""
+    def cut(self, {name}, start, n):
+        part = {name}.narrow(0, start, n)
+        return {name}
+    """
+    assert value_of(code, name).kind == kind

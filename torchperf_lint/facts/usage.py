@@ -41,8 +41,13 @@ _HAS_A_DEVICE = pattern(
     r"spec|space|batch|data|inputs?|encodings?|storage|params?|parameters)\d*$"
 )
 """Names of modules, settings and containers, which have a `device` as well."""
-_SETTINGS = pattern(r"(?:^|[._])(?:args|cfg|config|opts?|flags|hparams|hps)$", re.IGNORECASE)
-"""Names of settings, any of which may be called like a method: `args.chunk`, `cfg.clamp`."""
+_SETTINGS = pattern(
+    r"(?:^|[._])(?:args|cfg|config|opts?|flags|hparams|hps|\w*(?:batch|manag|handl|help|control|schedul|track|wrapp|"
+    r"load|work|runn|build|pars|plann|process|execut|sampl|tokeniz|render|dispatch|optimiz|train|transform)(?:er|or))$",
+    re.IGNORECASE,
+)
+"""Names of settings, any of which may be called like a method (`args.chunk`, `cfg.clamp`), and of what does some work:
+`batcher.narrow(...)`."""
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
