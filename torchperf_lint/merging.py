@@ -37,7 +37,12 @@ def _one(group: list[Finding]) -> Finding:
     by_weight = sorted(sorted(related, reverse=True), key=lambda one: one.same)
     places = {(r.location.path, r.location.line, r.location.column): r for r in by_weight}
     places.pop((first.location.path, first.location.line, first.location.column), None)
-    return replace(first, related=tuple(sorted(places.values())), fix=_together([f.fix for f in group if f.fix]))
+    return replace(
+        first,
+        related=tuple(sorted(places.values())),
+        happens=tuple(dict.fromkeys(place for finding in group for place in finding.happens)),
+        fix=_together([f.fix for f in group if f.fix]),
+    )
 
 
 def _together(fixes: list[Fix]) -> Fix | None:

@@ -156,6 +156,7 @@ class SourceRule(Rule, abstract=True):
         covers: Sequence[str] = (),
         fix: Fix | None = None,
         loop: ast.expr | ast.stmt | None = None,
+        happens: ast.expr | None = None,
     ) -> Finding:
         """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
         grounds = [g.confidence for g in (value, hot) if g is not None]
@@ -178,6 +179,7 @@ class SourceRule(Rule, abstract=True):
             covers=tuple(covers),
             fix=fix,
             loop=_span(site.file, loop) if loop is not None else None,
+            happens=(_span(site.file, happens),) if happens is not None else (),
         )
 
 

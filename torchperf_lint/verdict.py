@@ -87,7 +87,7 @@ def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> f
     told: set[int] = set()
     for finding in findings:
         rule = rules.get(finding.code)
-        places = (finding.location, *(related.location for related in finding.related))
+        places = (finding.location, *finding.happens, *(related.location for related in finding.related))
         here = [event for place in places for event in run.at(place, *kinds) if rule is None or rule.explains(event)]
         loop = run.at(finding.loop, *kinds) if finding.loop is not None and _speaks_of_loop(finding, rule) else ()
         elsewhere = rule.explained_elsewhere(run) if rule is not None else ()

@@ -65,6 +65,20 @@ def test_the_first_step_of_a_loop_without_a_loader_counts(tmp_path):
     assert found["verdict"]["reason"] == "20 copies to the device in 20 of 20 steps"
 
 
+def test_numbers_written_into_the_device_are_uploaded_where_they_are_written(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nm = torch.nn.Linear(4, 4).cuda()\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+        "for i in range(20):\n    x = torch.ones(8, 4, device='cuda')\n    gain = torch.ones(7, device='cuda')\n"
+        "    gain[2:4] = torch.tensor(x.shape)[[1, 0]]\n    o.zero_grad()\n"
+        "    (m(x) * gain[2]).sum().backward()\n    o.step()\n",
+        encoding="utf-8",
+    )
+    (found,) = findings_of_run(script)
+    assert (found["code"], found["line"], found["column"]) == ("TPL252", 7, 17)
+    assert found["verdict"]["reason"] == "20 uploads in 20 of 20 steps"
+
+
 def findings_of_run(script, *more):
     """What a simulated run of a script says, with no settings but those given."""
     report = script.parent / "run.json"

@@ -22,6 +22,7 @@ FULL = Finding(
     related=(Related(Location("data.py", 1, 1, 1, 4, cell=2), "made here"),),
     root_cause="loss",
     leads=False,
+    happens=(Location("train.py", 3, 1, 3, 3),),
 )
 BARE = Finding("TPL301", "x-y", HERE, Severity.INFO, Confidence.POSSIBLE, "m", None, None, "i", "u")
 

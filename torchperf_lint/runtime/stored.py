@@ -31,6 +31,7 @@ def restored(kept: dict[str, Any]) -> Finding:
         leads=kept.get("leads", True),
         covers=tuple(kept.get("covers", ())),
         loop=_location(kept["loop"]) if "loop" in kept else None,
+        happens=tuple(map(_location, kept.get("happens", ()))),
     )
 
 
