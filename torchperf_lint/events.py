@@ -43,7 +43,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     loader      a DataLoader: where it was made, its settings; then its counters; cpu_ms is the CPU time of the
                 waiting thread in cpu_of_ms of its waits: those that follow one of under 0.05 ms are left out (in all of
                 them where there is no cpu_of_ms); items and collate: names of what gives a sample and puts samples
-                together (their sites where the project defines them), collate_ms in all waits, samples collated
+                together (their sites where the project defines them), collate_ms in all waits, samples collated;
+                `begun` where passes over it begin: [site, passes, their batches]
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
                 `allocations` what the allocator asked for; `kernels` are the figures of a profiler's window: steps,

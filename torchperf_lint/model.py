@@ -141,6 +141,8 @@ class Finding:
     """The whole loop, where a finding is about all that one does and not about what it goes over."""
     happens: tuple[Location, ...] = ()
     """Where else what it is about happens: in `x[2:4] = torch.tensor(shape)` the copy is that of the assignment."""
+    merged: tuple[Finding, ...] = ()
+    """What became this one, each as it was found, its own first; empty where it was found alone."""
     verdict: Verdict | None = None
 
     @property

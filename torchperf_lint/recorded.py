@@ -68,6 +68,16 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """The passes over a loader that begin at one line."""
+
+    place: tuple[str, int] | None
+    """(path, line)."""
+    passes: int
+    batches: int
+
+
+@dataclass(frozen=True)
 class LoaderRun:
     """One DataLoader of the run; of several ranks, the one that waited longest."""
 
@@ -105,6 +115,8 @@ class LoaderRun:
     items_at: tuple[str, int] | None = None
     """Where the project defines what gives a sample: `__getitem__` of the data set."""
     collate_at: tuple[str, int] | None = None
+    begun: tuple[Begun, ...] | None = None
+    """None in records of before it was kept."""
     cpu_of_ms: float | None = None
     """None in records that measured it in all waits; later ones leave waits out that follow one of under 0.05 ms."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from torchperf_lint import catalog
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.merging import led_by
 from torchperf_lint.model import Finding, Outcome, Verdict
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
@@ -22,7 +23,30 @@ def judged(findings: Iterable[Finding], run: Evidence, changed: Iterable[str] = 
     """The findings, each with a verdict. `changed`: files that are no longer what ran; their lines mean nothing."""
     rules = _rules()
     gone = frozenset(changed)
-    return tuple(replace(f, verdict=_verdict(f, rules.get(f.code), run, gone)) for f in findings)
+    return tuple(_judged(finding, rules.get(finding.code), run, gone) for finding in findings)
+
+
+def _judged(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Finding:
+    verdict = _verdict(finding, rule, run, changed)
+    if verdict.outcome is Outcome.CONFIRMED and finding.merged:
+        first = _seen_alone(finding, rule, run, changed)
+        if first is not finding.merged[0]:
+            finding = led_by(first, finding)
+            verdict = _verdict(finding, rule, run, changed)
+    return replace(finding, verdict=verdict)
+
+
+def _seen_alone(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Finding:
+    """Of those that were merged, the first that what happens at its own place confirms; else the one that leads.
+
+    Lines with one cause need not all run: the advice is that of a line that does.
+    """
+    first = finding.merged[0]
+    for one in finding.merged:
+        alike = one.code == first.code and one.leads == first.leads
+        if alike and _verdict(one, rule, run, changed).outcome is Outcome.CONFIRMED:
+            return one
+    return first
 
 
 def _rules() -> dict[str, SourceRule]:

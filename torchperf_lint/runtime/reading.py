@@ -8,7 +8,7 @@ from dataclasses import replace
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.recorded import Event, LoaderRun, Moment, Rank, Requests, Segment, Spread
+from torchperf_lint.recorded import Begun, Event, LoaderRun, Moment, Rank, Requests, Segment, Spread
 from torchperf_lint.runtime.histograms import quantile, times, without
 from torchperf_lint.runtime.merging import merged
 from torchperf_lint.runtime.same_run import missing
@@ -279,7 +279,13 @@ def _loader(run: RawRun, record: Record) -> LoaderRun:
         items_at=place_of(run, record.get("items_site")),
         collate_at=place_of(run, record.get("collate_site")),
         cpu_of_ms=record.get("cpu_of_ms"),
+        begun=_begun(run, record),
     )
+
+
+def _begun(run: RawRun, record: Record) -> tuple[Begun, ...] | None:
+    rows = record.get("begun")
+    return tuple(Begun(place_of(run, site), passes, batches) for site, passes, batches in rows) if rows else None
 
 
 def _rank(run: RawRun) -> Rank:

@@ -32,6 +32,7 @@ def restored(kept: dict[str, Any]) -> Finding:
         covers=tuple(kept.get("covers", ())),
         loop=_location(kept["loop"]) if "loop" in kept else None,
         happens=tuple(map(_location, kept.get("happens", ()))),
+        merged=tuple(map(restored, kept.get("merged", ()))),
     )
 
 
