@@ -114,6 +114,8 @@ class SourceRule(Rule, abstract=True):
     """A text with none of these cannot have the finding; skips the rule, never validation."""
     probes: ClassVar[tuple[str, ...]] = ()
     """What the runtime mode must watch to confirm a finding."""
+    of_gradients: ClassVar[bool] = False
+    """Whether what it is about happens again in the gradient of what its places compute."""
     about_waits: ClassVar[bool] = False
     """Whether it is about waits or copies at its places though no probe could confirm it by them."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from torchperf_lint import catalog
+from torchperf_lint.amounts import often
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.merging import led_by
 from torchperf_lint.model import Finding, Outcome, Verdict
+from torchperf_lint.rates import STEP, rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
+from torchperf_lint.waits import OF_INDEX
 
 logger = logging.getLogger(__name__)
 NEGLIGIBLE = 0.01
@@ -33,7 +36,22 @@ def _judged(finding: Finding, rule: SourceRule | None, run: Evidence, changed: f
         if first is not finding.merged[0]:
             finding = led_by(first, finding)
             verdict = _verdict(finding, rule, run, changed)
+    if rule is not None and rule.of_gradients and verdict.outcome is Outcome.CONFIRMED:
+        verdict = _with_gradients(verdict, finding, rule, run)
     return replace(finding, verdict=verdict)
+
+
+def _with_gradients(verdict: Verdict, finding: Finding, rule: SourceRule, run: Evidence) -> Verdict:
+    """A finding that is confirmed, with what its gradients wait for or copy: they do so because of the same line."""
+    again = [event for event in run.in_gradients(finding, "sync", "copy") if rule.explains(event)]
+    rate = rate_of(again, run, verdict.times_per or STEP)
+    if rate is None:
+        return verdict
+    does = "waits" if any(event.kind == "sync" for event in again) else "copies"
+    does = "copies the index" if any(event.attributes.get(OF_INDEX) for event in again) else does
+    unit = f"{'an' if rate[1][0] in 'aeiou' else 'a'} {rate[1]}"
+    times = verdict.times + rate[0] if verdict.times is not None and rate[1] == verdict.times_per else verdict.times
+    return replace(verdict, reason=f"{verdict.reason}; its gradient {does} again, {often(rate[0])} {unit}", times=times)
 
 
 def _seen_alone(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Finding:
@@ -114,9 +132,16 @@ def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> f
         places = (finding.location, *finding.happens, *(related.location for related in finding.related))
         here = [event for place in places for event in run.at(place, *kinds) if rule is None or rule.explains(event)]
         loop = run.at(finding.loop, *kinds) if finding.loop is not None and _speaks_of_loop(finding, rule) else ()
-        elsewhere = rule.explained_elsewhere(run) if rule is not None else ()
+        elsewhere = _elsewhere(finding, rule, run, kinds) if rule is not None else ()
         told.update(id(event) for event in (*here, *loop, *elsewhere))
     return frozenset(told)
+
+
+def _elsewhere(finding: Finding, rule: SourceRule, run: Evidence, kinds: Sequence[str]) -> Iterator[Event]:
+    """What a finding is about at other lines than its own: in the gradients of what these compute, or anywhere."""
+    yield from rule.explained_elsewhere(run)
+    if rule.of_gradients:
+        yield from (event for event in run.in_gradients(finding, *kinds) if rule.explains(event))
 
 
 def _speaks_of_loop(finding: Finding, rule: SourceRule | None) -> bool:

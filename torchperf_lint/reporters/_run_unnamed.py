@@ -227,10 +227,16 @@ def said_of(events: Sequence[Event]) -> str:
     said = [" and ".join(dict.fromkeys(map(_what, own)))] if own else []
     of = [event for event in events if event.attributes.get(GRADIENT)]
     if of:
-        names = list(dict.fromkeys(f"`{event.attributes[GRADIENT]}`" for event in of))
+        names = list(dict.fromkeys(map(_operation, of)))
         whose = f"in the gradient{'s' if len(names) > 1 else ''} of {_listed(names)}"
         said.append(f"{' and '.join(dict.fromkeys(map(_what, of)))} {whose}")
     return ", ".join(said)
+
+
+def _operation(event: Event) -> str:
+    """`index` (losses.py:12): what the gradient is of, and the forward pass's line where it is known."""
+    at = f" ({printable(event.origin.shown[0])}:{event.origin.shown[1]})" if event.origin is not None else ""
+    return f"`{event.attributes[GRADIENT]}`{at}"
 
 
 def _listed(names: Sequence[str]) -> str:
