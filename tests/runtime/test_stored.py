@@ -1,6 +1,7 @@
 """Findings go through the events file and come back the same."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -27,14 +28,15 @@ FULL = Finding(
 BARE = Finding("TPL301", "x-y", HERE, Severity.INFO, Confidence.POSSIBLE, "m", None, None, "i", "u")
 
 
-@pytest.mark.parametrize("finding", [FULL, BARE])
+MERGED = replace(FULL, merged=(FULL, BARE))
+
+
+@pytest.mark.parametrize("finding", [FULL, BARE, MERGED])
 def test_round_trip(finding):
     assert restored(json.loads(json.dumps(stored(finding)))) == finding
 
 
 def test_verdict_and_fix_are_left_out():
-    from dataclasses import replace
-
     judged = replace(FULL, verdict=Verdict(Outcome.CONFIRMED, "x"), fix=Fix(Safety.SAFE, ()))
     assert restored(json.loads(json.dumps(stored(judged)))) == FULL
 
