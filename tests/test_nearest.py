@@ -110,3 +110,20 @@ def test_a_device_that_does_not_say_what_waits_loses_nothing():
     run = evidence(event(None, what="stream", count=STEPS))
     both = reasons(run, finding("TPL252", WHOLE), finding("TPL101", READ))
     assert [text.split(":")[0] for text in both] == ["confirmed", "confirmed"]
+
+
+def test_what_is_refuted_hides_nothing_that_happens_every_step():
+    """`sim[mask]` with a mask of the host: no wait, and copies that somebody may ask for."""
+    pinned = event(READ, "copy", "h2d", attributes={"pinned": True, "blocking": False})
+    rare = event(READ, count=1)
+    run = evidence(pinned, rare)
+    (refuted,) = judged([finding("TPL109", READ)], run)
+    assert refuted.verdict.outcome.value == "refuted"
+    assert unfound([refuted], run, ("sync", "copy")) == (pinned,), "of the one wait the verdict speaks"
+    (refuted,) = judged([finding("TPL202", READ)], run)
+    assert unfound([refuted], run, ("sync", "copy")) == (), "such a copy is how it should be"
+    blocking = event((5, 70), "copy", "h2d", attributes={"blocking": True})
+    run = evidence(rare, blocking)
+    (refuted,) = judged([finding("TPL101", READ)], run)
+    assert refuted.verdict.outcome.value == "refuted"
+    assert unfound([refuted], run, ("sync", "copy")) == (blocking,)

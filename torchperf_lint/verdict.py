@@ -112,8 +112,9 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
     That is how a reader, and we, learn what static analysis misses. What happens outside every loop (moving the
     model, the last checkpoint) is left out.
     """
-    told = named(findings, run, kinds)
-    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns and not _well_done(e)]
+    told, doubted = named(findings, run, kinds), _at_refuted(findings, run)
+    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns]
+    hot = [event for event in hot if id(event) in doubted or not _well_done(event)]
     missed = [event for event in hot if id(event) not in told]
     return tuple(
         sorted(missed, key=lambda e: (-(e.bubble_ms or 0.0), -(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what))
@@ -131,6 +132,8 @@ def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> f
         rule = rules.get(finding.code)
         places = (finding.location, *finding.happens, *(related.location for related in finding.related))
         here = [event for place in places for event in run.at(place, *kinds) if rule is None or rule.explains(event)]
+        if _is_refuted(finding):  # what comes every step is nothing that it speaks of
+            here = [event for event in here if not run.every_step([event])]
         loop = run.at(finding.loop, *kinds) if finding.loop is not None and _speaks_of_loop(finding, rule) else ()
         elsewhere = _elsewhere(finding, rule, run, kinds) if rule is not None else ()
         told.update(id(event) for event in (*here, *loop, *elsewhere))
@@ -140,8 +143,26 @@ def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> f
 def _elsewhere(finding: Finding, rule: SourceRule, run: Evidence, kinds: Sequence[str]) -> Iterator[Event]:
     """What a finding is about at other lines than its own: in the gradients of what these compute, or anywhere."""
     yield from rule.explained_elsewhere(run)
-    if rule.of_gradients:
+    if rule.of_gradients and not _is_refuted(finding):
         yield from (event for event in run.in_gradients(finding, *kinds) if rule.explains(event))
+
+
+def _at_refuted(findings: Iterable[Finding], run: Evidence) -> frozenset[int]:
+    """Copies (by `id`) at a place that was found for its waits and has none, and in its gradient.
+
+    Who reads that nothing happens there wants to know what does: a mask of the host is copied, though without a wait.
+    """
+    rules, told = _rules(), set[int]()
+    for finding in filter(_is_refuted, findings):
+        rule = rules.get(finding.code)
+        if rule is not None and rule.probes and "transfers" not in rule.probes:
+            events = (*run.at(finding, "copy"), *(run.in_gradients(finding, "copy") if rule.of_gradients else ()))
+            told.update(id(event) for event in events)
+    return frozenset(told)
+
+
+def _is_refuted(finding: Finding) -> bool:
+    return finding.verdict is not None and finding.verdict.outcome is Outcome.REFUTED
 
 
 def _speaks_of_loop(finding: Finding, rule: SourceRule | None) -> bool:

@@ -235,8 +235,13 @@ def said_of(events: Sequence[Event]) -> str:
 
 def _operation(event: Event) -> str:
     """`index` (losses.py:12): what the gradient is of, and the forward pass's line where it is known."""
-    at = f" ({printable(event.origin.shown[0])}:{event.origin.shown[1]})" if event.origin is not None else ""
-    return f"`{event.attributes[GRADIENT]}`{at}"
+    return f"`{event.attributes[GRADIENT]}`{_at(event, ' (', ')')}"
+
+
+def _at(event: Event, before: str = ", ", after: str = "") -> str:
+    """Where the forward pass called what a gradient is of; nothing where that is not known."""
+    path, line = event.origin.shown if event.origin is not None else ("", 0)
+    return f"{before}{printable(path)}:{line}{after}" if path else ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -248,7 +253,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _what(event: Event) -> str:
     if event.attributes.get(OF_INDEX):
-        return "copy to the device (of an index of the host, for its gradient)"
+        return f"copy to the device (of an index of the host{_at(event)}, for its gradient)"
     if event.kind == "copy":
         return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
     return f"synchronisation ({event.what})"
