@@ -167,6 +167,12 @@ class Evidence:
             train, needed = in_steps, self.steps
         return _share(train, needed) >= HOT_SHARE
 
+    def before_steps(self, events: Iterable[Event]) -> bool:
+        """Whether all of them came before the first step of training, in no turn of any loop that is known."""
+        return bool(self.steps) and all(
+            not (e.train_turns or e.eval_turns) and e.first_step == e.over_steps == 1 for e in events
+        )
+
     def evaluated(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many turns of evaluation, of how many, the one of the events happens that does so most regularly.
 
