@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from torchperf_lint.confirming import NO_DEVICE, ON_HOST, by_events, copies, priced
+from torchperf_lint.confirming import NO_DEVICE, ON_HOST, by_events, copies, happened, priced
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity
 from torchperf_lint.recorded import Event, LoaderRun, Segment
@@ -132,6 +132,25 @@ def test_a_loop_of_its_own_is_confirmed_however_rarely_it_runs(count, outcome):
     verdict = judge(evidence(event(count=count, train=5)))
     assert verdict.outcome.value == outcome
     assert verdict.reason.endswith("many at a time, in a loop of its own") == (outcome == "confirmed")
+
+
+def test_several_lines_with_one_event_each_are_no_loop():
+    """Three copies of one batch, once: the first of them would be refuted, and so are the three."""
+    lines = [event(count=5, train=5, line=line, end_line=line) for line in (20, 21, 22)]
+    assert judge(evidence(lines[0])).outcome is Outcome.REFUTED
+    verdict = happened(evidence(*lines), tuple(lines), "synchronisation")
+    assert told(verdict) == ("refuted", "15 synchronisations in 5 of 500 steps: not every step")
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(2, "refuted"), (3, "refuted"), (400, "confirmed")])
+def test_what_came_before_the_first_step_is_of_no_step(count, outcome):
+    """A check of the model in half precision, before training; not a replay that fills for hundreds of turns."""
+    early = event(count=count, train=0, first_step=1, over_steps=1)
+    verdict = judge(evidence(early, steps=4))
+    assert verdict.outcome.value == outcome
+    assert verdict.reason.endswith(", all before the first step was over: not every step") == (outcome == "refuted")
+    in_it = event(count=4, train=4, train_steps=4, first_step=1, over_steps=4)
+    assert judge(evidence(early, in_it, steps=4)).outcome is Outcome.CONFIRMED
 
 
 @pytest.mark.parametrize(("count", "outcome"), [(2, "unobservable"), (8, "confirmed")])

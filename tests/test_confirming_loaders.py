@@ -6,7 +6,7 @@ from test_verdicts import HERE, copy, event, finding, loader, run
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Location, Related
 from torchperf_lint.rates import EVALUATION, STEP, times_of
-from torchperf_lint.recorded import Segment
+from torchperf_lint.recorded import Begun, Segment
 from torchperf_lint.reporters._run_findings import figures
 from torchperf_lint.reporters._verdicts import confirmed
 from torchperf_lint.verdict import judged
@@ -96,6 +96,24 @@ def test_passes_for_one_batch_are_counted_by_the_step(changes, times):
     assert one.verdict.outcome.value == "confirmed"
     assert times_of(one, evidence) == times
     assert one.verdict.blocked_ms_per_step is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "outcome"),
+    [
+        ([(20, 500, 500)], "confirmed"),
+        ([(20, 500, 500), (60, 3, 900)], "confirmed"),
+        ([(60, 500, 500)], "not-reached"),
+        ([(60, 500, 500), (20, 2, 2)], "not-reached"),
+    ],
+)
+def test_passes_that_begin_elsewhere_confirm_nothing(rows, outcome):
+    """The same loader in another function, or in the loop of an evaluation."""
+    begins = tuple(Begun(("train.py", line), passes, batches) for line, passes, batches in rows)
+    own = loader(workers=2, batches=1400, epochs=503, begun=begins)
+    evidence = run(loaders=(own,), device="simulated", simulated=True, lines={"train.py": {}})
+    (one,) = judged([finding("TPL306")], evidence)
+    assert one.verdict.outcome.value == outcome
 
 
 def test_what_a_pass_for_one_batch_costs_is_its_wait_for_the_first_batch():

@@ -52,6 +52,18 @@ def test_what_is_merged_is_the_same_there_and_what_only_explains_is_not():
     assert restored(stored(one)).places == one.places
 
 
+@pytest.mark.parametrize(("seen", "leads"), [((20, 30), 20), ((30,), 30), ((), 20)])
+def test_of_merged_findings_that_leads_which_is_seen(seen, leads):
+    first, second = finding(20, root_cause="x"), replace(finding(30, root_cause="x"), instead="of line 30")
+    (one,) = merged([first, second])
+    run = evidence(*map(event, seen))
+    for told in (one, restored(stored(one))):
+        (led,) = judged([told], run)
+        assert (led.location.line, led.instead) == (leads, "of line 30" if leads == 30 else "i")
+        assert {at.line for at in led.places} == {20, 30}
+        assert "at line" not in led.verdict.reason or len(seen) == 2
+
+
 def test_another_rules_finding_that_is_covered_is_not_the_same():
     (one,) = merged([finding(20, code="TPL119", root_cause="x", covers=("y",)), finding(30, root_cause="y")])
     assert (one.places, len(one.related)) == ((place(20),), 1)
@@ -171,6 +183,20 @@ def test_a_loop_over_elements_is_left_open_where_no_line_of_its_body_does_so_sev
     )
     missed = unfound([one], evidence(seen), ("sync",))
     assert missed == (() if seen.line == 20 else (seen,))
+
+
+@pytest.mark.parametrize(
+    ("does", "columns", "outcome"),
+    [
+        ("reads each element on the host", (9, 17), "confirmed"),
+        ("reads each element on the host", (12, 16), "unobservable"),  # within its argument: `any(t[mask])`
+        ("starts a kernel for each element", (9, 17), "unobservable"),
+    ],
+)
+def test_a_call_that_reads_elements_is_confirmed_by_its_own_waits(does, columns, outcome):
+    seen = event(20, count=4 * STEPS, train_steps=STEPS, column=columns[0], end_column=columns[1])
+    one = replace(finding(20, code="TPL651"), message=f"`any(t)` takes the tensor apart and {does} every training step")
+    assert verdict_of(one, evidence(seen)).outcome.value == outcome
 
 
 def test_loops_over_elements_say_which_lines_they_have(tmp_path):

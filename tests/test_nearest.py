@@ -1,5 +1,7 @@
 """Which events of a line a finding takes: those of its own expression."""
 
+from dataclasses import replace
+
 import pytest
 
 from torchperf_lint.confirming import copies
@@ -41,6 +43,17 @@ def test_a_read_and_the_upload_around_it_are_told_apart():
         "confirmed: 12 synchronisations in 12 of 12 steps",
     ]
     assert unfound([finding("TPL252", WHOLE)], run, ("sync", "copy")) == (), "what is within is told with it"
+
+
+def test_what_is_written_into_a_tensor_is_copied_where_that_stands():
+    """`gain[2:4] = torch.tensor(shape)[rows.argmax():]`: the copy is the assignment's."""
+    into, made = (5, 9), (11, 27)
+    run = evidence(event(into, "copy", "h2d", attributes={"blocking": True}), event(into, what="copy"), event(READ))
+    found = finding("TPL252", made)
+    assert "confirmed" not in reasons(run, found)[0]
+    found = replace(found, happens=(Location("train.py", 13, into[0], 13, into[1]),))
+    assert reasons(run, found) == ["confirmed: 12 uploads in 12 of 12 steps"]
+    assert unfound([found], run, ("sync", "copy")) == (run.events[2],)
 
 
 def test_a_copy_to_the_host_does_not_take_the_masks_within_it():
@@ -97,3 +110,20 @@ def test_a_device_that_does_not_say_what_waits_loses_nothing():
     run = evidence(event(None, what="stream", count=STEPS))
     both = reasons(run, finding("TPL252", WHOLE), finding("TPL101", READ))
     assert [text.split(":")[0] for text in both] == ["confirmed", "confirmed"]
+
+
+def test_what_is_refuted_hides_nothing_that_happens_every_step():
+    """`sim[mask]` with a mask of the host: no wait, and copies that somebody may ask for."""
+    pinned = event(READ, "copy", "h2d", attributes={"pinned": True, "blocking": False})
+    rare = event(READ, count=1)
+    run = evidence(pinned, rare)
+    (refuted,) = judged([finding("TPL109", READ)], run)
+    assert refuted.verdict.outcome.value == "refuted"
+    assert unfound([refuted], run, ("sync", "copy")) == (pinned,), "of the one wait the verdict speaks"
+    (refuted,) = judged([finding("TPL202", READ)], run)
+    assert unfound([refuted], run, ("sync", "copy")) == (), "such a copy is how it should be"
+    blocking = event((5, 70), "copy", "h2d", attributes={"blocking": True})
+    run = evidence(rare, blocking)
+    (refuted,) = judged([finding("TPL101", READ)], run)
+    assert refuted.verdict.outcome.value == "refuted"
+    assert unfound([refuted], run, ("sync", "copy")) == (blocking,)

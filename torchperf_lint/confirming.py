@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
+from torchperf_lint.evidence import FEWEST_IN_A_ROW, OFTEN_ENOUGH, Evidence
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
 from torchperf_lint.nearest import nearest, of_kind
 from torchperf_lint.rates import rate_of
@@ -63,14 +63,26 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Locatio
     if not loops:
         unknown = f"{often}, and no step was seen to compare with"
         return Verdict(Outcome.UNOBSERVABLE, unknown) if count < OFTEN_ENOUGH else _priced(run, events, unknown)
-    if run.every_step(events) or count >= loops / 2:
+    before = run.before_steps(events)
+    if before and count < FEWEST_IN_A_ROW:
+        return Verdict(Outcome.REFUTED, f"{often}, all before the first step was over: not every step")
+    if run.every_step(events) or (count >= loops / 2 and not before):
         return _priced(run, events, reason)
-    if count >= OFTEN_ENOUGH * max(train, evaluation, 1):
+    if _most_at_a_line(events) >= OFTEN_ENOUGH * max(train, evaluation, 1):
         return _priced(run, events, f"{reason}: many at a time, in a loop of its own")
     row = run.in_a_row(events)
     if row is not None:
         return _priced(run, events, f"{reason}, which lie within {row} in a row: a loop of its own")
     return Verdict(Outcome.REFUTED, f"{reason}: not every step")
+
+
+def _most_at_a_line(events: Iterable[Event]) -> int:
+    """How often the line with most of them has one: three lines with one each are no loop."""
+    lines: dict[tuple[str, int], int] = {}
+    for event in events:
+        line = event.via or (event.path, event.line)
+        lines[line] = lines.get(line, 0) + event.count
+    return max(lines.values(), default=0)
 
 
 def _of_training(run: Evidence, events: tuple[Event, ...], train: int) -> tuple[int, int, str]:

@@ -13,7 +13,7 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     event       id, kind ("sync", "copy", "collective", "empty-cache", ...), what (of a "sync" in a backward pass that
                 searches its gradients for NaN "anomaly-mode"), site, attributes, of them `index_gradient` where a
                 simulated device's backward pass copies an index of the host again, and `gradient` the operation whose
-                gradient waits or copies there; of the kind
+                gradient waits or copies there, called in the forward pass at the site `forward`; of the kind
                 "compile" what became of it ("first", "again", "limit", "failed", "backward"), `last` line of the
                 function, whether it is `resumed` after a break, the `guard` that failed and the line `at` which its
                 value is used; of the kind "graph-break" "break" or "frame" (the function is not compiled at all) and
@@ -43,7 +43,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     loader      a DataLoader: where it was made, its settings; then its counters; cpu_ms is the CPU time of the
                 waiting thread in cpu_of_ms of its waits: those that follow one of under 0.05 ms are left out (in all of
                 them where there is no cpu_of_ms); items and collate: names of what gives a sample and puts samples
-                together (their sites where the project defines them), collate_ms in all waits, samples collated
+                together (their sites where the project defines them), collate_ms in all waits, samples collated;
+                `begun` where passes over it begin: [site, passes, their batches]
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
                 `allocations` what the allocator asked for; `kernels` are the figures of a profiler's window: steps,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.model import Finding, Location
 from torchperf_lint.nearest import nearest
-from torchperf_lint.recorded import Event, LoaderRun, Moment, Rank, Requests, Segment, Spread
+from torchperf_lint.recorded import Event, LoaderRun, Moment, Origin, Rank, Requests, Segment, Spread
 
 if TYPE_CHECKING:
     from torchperf_lint.spans import Sample
@@ -111,6 +111,13 @@ class Evidence:
         }
         return tuple(event for event in chosen if id(event) in own)
 
+    def in_gradients(self, finding: Finding, *kinds: str) -> tuple[Event, ...]:
+        """Events of these kinds in the gradients of what a finding's places compute, wherever the backward pass is."""
+        computed = ((event, event.origin) for event in self.events if event.kind in kinds and event.origin is not None)
+        return tuple(
+            event for event, origin in computed if any(_within(origin, p) or _from(origin, p) for p in finding.places)
+        )
+
     def ran(self, location: Location) -> int | None:
         """How often the span's first line that ran did run, at most OFTEN_ENOUGH; 0: known not to; None: unknown."""
         lines = self.lines.get(location.path, {})
@@ -159,6 +166,12 @@ class Evidence:
         if in_steps is not None and self.steps:
             train, needed = in_steps, self.steps
         return _share(train, needed) >= HOT_SHARE
+
+    def before_steps(self, events: Iterable[Event]) -> bool:
+        """Whether all of them came before the first step of training, in no turn of any loop that is known."""
+        return bool(self.steps) and all(
+            not (e.train_turns or e.eval_turns) and e.first_step == e.over_steps == 1 for e in events
+        )
 
     def evaluated(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many turns of evaluation, of how many, the one of the events happens that does so most regularly.
@@ -244,7 +257,7 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def _within(event: Event, location: Location) -> bool:
+def _within(event: Event | Origin, location: Location) -> bool:
     if event.path != location.path or not location.line <= event.line <= location.end_line:
         return False
     if event.column is None or event.end_line is None or event.end_column is None:
@@ -254,7 +267,7 @@ def _within(event: Event, location: Location) -> bool:
     return starts_before_end and ends_after_start
 
 
-def _from(event: Event, location: Location) -> bool:
+def _from(event: Event | Origin, location: Location) -> bool:
     return (
         event.via is not None and event.via[0] == location.path and location.line <= event.via[1] <= location.end_line
     )

@@ -278,7 +278,8 @@ def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:
     related, callers = placed(finding.related), placed(finding.callers)
     loop = _in_cell(finding.loop, notebook) if finding.loop is not None else None
     at = _in_cell(finding.location, notebook)
-    return replace(finding, location=at, related=related, callers=callers, loop=loop)
+    happens = tuple(_in_cell(place, notebook) for place in finding.happens)
+    return replace(finding, location=at, related=related, callers=callers, loop=loop, happens=happens)
 
 
 def _in_cell(location: Location, notebook: NotebookSource) -> Location:

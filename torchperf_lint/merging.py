@@ -26,8 +26,18 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     return sorted([*alone, *map(_one, groups.values())], key=lambda f: f.sort_key)
 
 
+def led_by(first: Finding, whole: Finding) -> Finding:
+    """A merged finding, told at another of those that became it."""
+    return replace(_joined([first, *(one for one in whole.merged if one is not first)]), fix=whole.fix)
+
+
 def _one(group: list[Finding]) -> Finding:
     group.sort(key=lambda f: (not f.leads, f.sort_key))
+    return _joined(group)
+
+
+def _joined(group: list[Finding]) -> Finding:
+    """The first, which has the others' places."""
     first, *others = group
     related = {*first.related}
     for other in others:
@@ -37,7 +47,13 @@ def _one(group: list[Finding]) -> Finding:
     by_weight = sorted(sorted(related, reverse=True), key=lambda one: one.same)
     places = {(r.location.path, r.location.line, r.location.column): r for r in by_weight}
     places.pop((first.location.path, first.location.line, first.location.column), None)
-    return replace(first, related=tuple(sorted(places.values())), fix=_together([f.fix for f in group if f.fix]))
+    return replace(
+        first,
+        related=tuple(sorted(places.values())),
+        happens=tuple(dict.fromkeys(place for finding in group for place in finding.happens)),
+        fix=_together([f.fix for f in group if f.fix]),
+        merged=tuple(replace(finding, fix=None) for finding in group) if others else (),
+    )
 
 
 def _together(fixes: list[Fix]) -> Fix | None:

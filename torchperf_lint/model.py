@@ -139,12 +139,16 @@ class Finding:
     fix: Fix | None = None
     loop: Location | None = None
     """The whole loop, where a finding is about all that one does and not about what it goes over."""
+    happens: tuple[Location, ...] = ()
+    """Where else what it is about happens: in `x[2:4] = torch.tensor(shape)` the copy is that of the assignment."""
+    merged: tuple[Finding, ...] = ()
+    """What became this one, each as it was found, its own first; empty where it was found alone."""
     verdict: Verdict | None = None
 
     @property
     def places(self) -> tuple[Location, ...]:
-        """Where the rule found it: its own place first, then those that were merged into it."""
-        return (self.location, *(related.location for related in self.related if related.same))
+        """Where the rule found it: its own place first, then where that happens, and those that were merged into it."""
+        return (self.location, *self.happens, *(related.location for related in self.related if related.same))
 
     @property
     def sort_key(self) -> tuple[object, ...]:

@@ -15,6 +15,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where the forward pass called what a gradient is computed of."""
+
+    path: str
+    line: int
+    column: int | None
+    end_line: int | None
+    end_column: int | None
+    via: tuple[str, int] | None
+    """The project's line that led here, where the place is in an installed package."""
+
+    @property
+    def shown(self) -> tuple[str, int]:
+        """(path, line) of what a reader can change."""
+        return self.via or (self.path, self.line)
+
+
+@dataclass(frozen=True)
 class Event:
     """Something that happened at one place in one way, counted over the run."""
 
@@ -63,8 +81,20 @@ class Event:
     """Of copies: their time on the device, summed over the steps of the window."""
     nbytes: int = 0
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin | None = None
+    """Of what happens within autograd's formula for a gradient; None where that is not known."""
     by_rank: tuple[int, ...] = ()
     """Counts of each rank, in rank order; empty for one process."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The passes over a loader that begin at one line."""
+
+    place: tuple[str, int] | None
+    """(path, line)."""
+    passes: int
+    batches: int
 
 
 @dataclass(frozen=True)
@@ -105,6 +135,8 @@ class LoaderRun:
     items_at: tuple[str, int] | None = None
     """Where the project defines what gives a sample: `__getitem__` of the data set."""
     collate_at: tuple[str, int] | None = None
+    begun: tuple[Begun, ...] | None = None
+    """None in records of before it was kept."""
     cpu_of_ms: float | None = None
     """None in records that measured it in all waits; later ones leave waits out that follow one of under 0.05 ms."""
 

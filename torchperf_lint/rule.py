@@ -114,6 +114,8 @@ class SourceRule(Rule, abstract=True):
     """A text with none of these cannot have the finding; skips the rule, never validation."""
     probes: ClassVar[tuple[str, ...]] = ()
     """What the runtime mode must watch to confirm a finding."""
+    of_gradients: ClassVar[bool] = False
+    """Whether what it is about happens again in the gradient of what its places compute."""
     about_waits: ClassVar[bool] = False
     """Whether it is about waits or copies at its places though no probe could confirm it by them."""
 
@@ -156,6 +158,7 @@ class SourceRule(Rule, abstract=True):
         covers: Sequence[str] = (),
         fix: Fix | None = None,
         loop: ast.expr | ast.stmt | None = None,
+        happens: ast.expr | None = None,
     ) -> Finding:
         """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
         grounds = [g.confidence for g in (value, hot) if g is not None]
@@ -178,6 +181,7 @@ class SourceRule(Rule, abstract=True):
             covers=tuple(covers),
             fix=fix,
             loop=_span(site.file, loop) if loop is not None else None,
+            happens=(_span(site.file, happens),) if happens is not None else (),
         )
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from torchperf_lint import catalog
+from torchperf_lint.amounts import often
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.merging import led_by
 from torchperf_lint.model import Finding, Outcome, Verdict
+from torchperf_lint.rates import STEP, rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
+from torchperf_lint.waits import OF_INDEX
 
 logger = logging.getLogger(__name__)
 NEGLIGIBLE = 0.01
@@ -22,7 +26,45 @@ def judged(findings: Iterable[Finding], run: Evidence, changed: Iterable[str] = 
     """The findings, each with a verdict. `changed`: files that are no longer what ran; their lines mean nothing."""
     rules = _rules()
     gone = frozenset(changed)
-    return tuple(replace(f, verdict=_verdict(f, rules.get(f.code), run, gone)) for f in findings)
+    return tuple(_judged(finding, rules.get(finding.code), run, gone) for finding in findings)
+
+
+def _judged(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Finding:
+    verdict = _verdict(finding, rule, run, changed)
+    if verdict.outcome is Outcome.CONFIRMED and finding.merged:
+        first = _seen_alone(finding, rule, run, changed)
+        if first is not finding.merged[0]:
+            finding = led_by(first, finding)
+            verdict = _verdict(finding, rule, run, changed)
+    if rule is not None and rule.of_gradients and verdict.outcome is Outcome.CONFIRMED:
+        verdict = _with_gradients(verdict, finding, rule, run)
+    return replace(finding, verdict=verdict)
+
+
+def _with_gradients(verdict: Verdict, finding: Finding, rule: SourceRule, run: Evidence) -> Verdict:
+    """A finding that is confirmed, with what its gradients wait for or copy: they do so because of the same line."""
+    again = [event for event in run.in_gradients(finding, "sync", "copy") if rule.explains(event)]
+    rate = rate_of(again, run, verdict.times_per or STEP)
+    if rate is None:
+        return verdict
+    does = "waits" if any(event.kind == "sync" for event in again) else "copies"
+    does = "copies the index" if any(event.attributes.get(OF_INDEX) for event in again) else does
+    unit = f"{'an' if rate[1][0] in 'aeiou' else 'a'} {rate[1]}"
+    times = verdict.times + rate[0] if verdict.times is not None and rate[1] == verdict.times_per else verdict.times
+    return replace(verdict, reason=f"{verdict.reason}; its gradient {does} again, {often(rate[0])} {unit}", times=times)
+
+
+def _seen_alone(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Finding:
+    """Of those that were merged, the first that what happens at its own place confirms; else the one that leads.
+
+    Lines with one cause need not all run: the advice is that of a line that does.
+    """
+    first = finding.merged[0]
+    for one in finding.merged:
+        alike = one.code == first.code and one.leads == first.leads
+        if alike and _verdict(one, rule, run, changed).outcome is Outcome.CONFIRMED:
+            return one
+    return first
 
 
 def _rules() -> dict[str, SourceRule]:
@@ -70,8 +112,9 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
     That is how a reader, and we, learn what static analysis misses. What happens outside every loop (moving the
     model, the last checkpoint) is left out.
     """
-    told = named(findings, run, kinds)
-    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns and not _well_done(e)]
+    told, doubted = named(findings, run, kinds), _at_refuted(findings, run)
+    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns]
+    hot = [event for event in hot if id(event) in doubted or not _well_done(event)]
     missed = [event for event in hot if id(event) not in told]
     return tuple(
         sorted(missed, key=lambda e: (-(e.bubble_ms or 0.0), -(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what))
@@ -87,12 +130,39 @@ def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> f
     told: set[int] = set()
     for finding in findings:
         rule = rules.get(finding.code)
-        places = (finding.location, *(related.location for related in finding.related))
+        places = (finding.location, *finding.happens, *(related.location for related in finding.related))
         here = [event for place in places for event in run.at(place, *kinds) if rule is None or rule.explains(event)]
+        if _is_refuted(finding):  # what comes every step is nothing that it speaks of
+            here = [event for event in here if not run.every_step([event])]
         loop = run.at(finding.loop, *kinds) if finding.loop is not None and _speaks_of_loop(finding, rule) else ()
-        elsewhere = rule.explained_elsewhere(run) if rule is not None else ()
+        elsewhere = _elsewhere(finding, rule, run, kinds) if rule is not None else ()
         told.update(id(event) for event in (*here, *loop, *elsewhere))
     return frozenset(told)
+
+
+def _elsewhere(finding: Finding, rule: SourceRule, run: Evidence, kinds: Sequence[str]) -> Iterator[Event]:
+    """What a finding is about at other lines than its own: in the gradients of what these compute, or anywhere."""
+    yield from rule.explained_elsewhere(run)
+    if rule.of_gradients and not _is_refuted(finding):
+        yield from (event for event in run.in_gradients(finding, *kinds) if rule.explains(event))
+
+
+def _at_refuted(findings: Iterable[Finding], run: Evidence) -> frozenset[int]:
+    """Copies (by `id`) at a place that was found for its waits and has none, and in its gradient.
+
+    Who reads that nothing happens there wants to know what does: a mask of the host is copied, though without a wait.
+    """
+    rules, told = _rules(), set[int]()
+    for finding in filter(_is_refuted, findings):
+        rule = rules.get(finding.code)
+        if rule is not None and rule.probes and "transfers" not in rule.probes:
+            events = (*run.at(finding, "copy"), *(run.in_gradients(finding, "copy") if rule.of_gradients else ()))
+            told.update(id(event) for event in events)
+    return frozenset(told)
+
+
+def _is_refuted(finding: Finding) -> bool:
+    return finding.verdict is not None and finding.verdict.outcome is Outcome.REFUTED
 
 
 def _speaks_of_loop(finding: Finding, rule: SourceRule | None) -> bool:

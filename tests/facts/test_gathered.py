@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from calls_in import site_of
 
@@ -95,7 +97,8 @@ def test_numbers_written_into_the_device(statement, kind):
         call,
     )
     found = written_from_host(site)
-    assert (found.kind if found is not None else None) == kind
+    assert (found.upload.kind if found is not None else None) == kind
+    assert found is None or ast.unparse(found.into) == statement.partition(" = ")[0]
 
 
 @pytest.mark.parametrize(("function", "made"), [("meshgrid", True), ("spread", False)])

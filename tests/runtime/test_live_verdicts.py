@@ -65,6 +65,57 @@ def test_the_first_step_of_a_loop_without_a_loader_counts(tmp_path):
     assert found["verdict"]["reason"] == "20 copies to the device in 20 of 20 steps"
 
 
+def test_numbers_written_into_the_device_are_uploaded_where_they_are_written(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nm = torch.nn.Linear(4, 4).cuda()\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+        "for i in range(20):\n    x = torch.ones(8, 4, device='cuda')\n    gain = torch.ones(7, device='cuda')\n"
+        "    gain[2:4] = torch.tensor(x.shape)[[1, 0]]\n    o.zero_grad()\n"
+        "    (m(x) * gain[2]).sum().backward()\n    o.step()\n",
+        encoding="utf-8",
+    )
+    (found,) = findings_of_run(script)
+    assert (found["code"], found["line"], found["column"]) == ("TPL252", 7, 17)
+    assert found["verdict"]["reason"] == "20 uploads in 20 of 20 steps"
+
+
+def test_of_copies_with_one_cause_that_is_told_which_runs(tmp_path):
+    """Two batches' copies are one finding: its advice is not that of the line which never ran."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+        "loader = DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=4)\n"
+        "m = torch.nn.Linear(4, 4).cuda()\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+        "for data in loader:\n    if len(data) > 1:\n        more = data[1].half()\n        more = more.cuda()\n"
+        "    data = data[0]\n    data = data.cuda()\n    o.zero_grad()\n    m(data).sum().backward()\n    o.step()\n",
+        encoding="utf-8",
+    )
+    (found,) = findings_of_run(script)
+    assert (found["code"], found["line"]) == ("TPL201", 11)
+    assert found["verdict"]["reason"] == "8 blocking copies to the device in 8 of 8 steps"
+    assert "half" not in found["instead"]
+    assert [one["line"] for one in found["related"] if one["line"] != 3] == [9]
+
+
+def test_a_new_pass_for_each_batch_is_that_of_the_line_that_begins_it(tmp_path):
+    body = (
+        "        x, = next(iter(loader))\n        o.zero_grad()\n        m(x.cuda()).sum().backward()\n"
+        "        o.step()\n"
+    )
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+        "m = torch.nn.Linear(4, 4).cuda()\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+        f"def fit(loader):\n    for i in range(10):\n{body}def fit_more(loader):\n    for i in range(10):\n{body}"
+        "loader = DataLoader(TensorDataset(torch.randn(12, 4)), batch_size=4)\nfit(loader)\n"
+        "if torch.rand(()) > 2:\n    fit_more(loader)\n",
+        encoding="utf-8",
+    )
+    told = {one["line"]: one["verdict"] for one in findings_of_run(script) if one["code"] == "TPL306"}
+    assert told[7]["reason"] == "10 passes over the loader for 10 batches"
+    assert told[13]["outcome"] in ("not-reached", "unobservable")
+
+
 def findings_of_run(script, *more):
     """What a simulated run of a script says, with no settings but those given."""
     report = script.parent / "run.json"

@@ -1,6 +1,7 @@
 """Findings go through the events file and come back the same."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -22,18 +23,20 @@ FULL = Finding(
     related=(Related(Location("data.py", 1, 1, 1, 4, cell=2), "made here"),),
     root_cause="loss",
     leads=False,
+    happens=(Location("train.py", 3, 1, 3, 3),),
 )
 BARE = Finding("TPL301", "x-y", HERE, Severity.INFO, Confidence.POSSIBLE, "m", None, None, "i", "u")
 
 
-@pytest.mark.parametrize("finding", [FULL, BARE])
+MERGED = replace(FULL, merged=(FULL, BARE))
+
+
+@pytest.mark.parametrize("finding", [FULL, BARE, MERGED])
 def test_round_trip(finding):
     assert restored(json.loads(json.dumps(stored(finding)))) == finding
 
 
 def test_verdict_and_fix_are_left_out():
-    from dataclasses import replace
-
     judged = replace(FULL, verdict=Verdict(Outcome.CONFIRMED, "x"), fix=Fix(Safety.SAFE, ()))
     assert restored(json.loads(json.dumps(stored(judged)))) == FULL
 

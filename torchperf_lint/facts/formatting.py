@@ -71,12 +71,25 @@ def _is_of_the_project(site: Site) -> bool:
 
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:
     for spot in hot_nodes(file, ast.JoinedStr, ast.BinOp):
-        node = spot.expression
-        if isinstance(node, ast.JoinedStr):
-            yield Formatted(spot, tuple(part.value for part in node.values if isinstance(part, ast.FormattedValue)))
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_format(node.left):
-            given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-            yield Formatted(spot, _spread(given))
+        values = written_into(spot.expression)
+        if values is not None:
+            yield Formatted(spot, values)
+
+
+def written_into(node: ast.AST | None) -> tuple[ast.expr, ...] | None:
+    """What an f-string or an operator makes text of, `"%s: %.3f" % (name, loss)`; None for other expressions."""
+    if isinstance(node, ast.JoinedStr):
+        return tuple(part.value for part in node.values if isinstance(part, ast.FormattedValue))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_format(node.left):
+        return _spread(node.right.elts if isinstance(node.right, ast.Tuple) else [node.right])
+    return None
+
+
+def given_to_format(node: ast.AST) -> tuple[ast.expr, ...] | None:
+    """What `"{}: {:.3f}".format(name, loss)` makes text of; None for other expressions."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "format":
+        return None
+    return _spread(arguments(node)) if isinstance(node.func.value, ast.Constant | ast.JoinedStr) else None
 
 
 def _names_something(place: Place) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.formatting import given_to_format, written_into
 from torchperf_lint.facts.held import CHANGES
 from torchperf_lint.facts.reads import conversion_readings, copy_readings, item_readings, on_device
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -104,7 +105,7 @@ def _is_tensor(file: SourceFile, site: Site, node: ast.expr) -> bool:
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """The single values that an argument is made of: of a dict its values, of an f-string what it holds."""
+    """The single values that an argument is made of: of a dict its values, of a text what is written into it."""
     stack = [node]
     while stack:
         current = stack.pop()
@@ -112,8 +113,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
             stack += reversed(current.values)
         elif isinstance(current, ast.List | ast.Tuple):
             stack += reversed(current.elts)
-        elif isinstance(current, ast.JoinedStr):
-            stack += reversed([part.value for part in current.values if isinstance(part, ast.FormattedValue)])
+        elif (written := written_into(current) or given_to_format(current)) is not None:
+            stack += reversed(written)
         elif isinstance(current, ast.Call) and isinstance(current.func, ast.Name) and current.func.id in _MAKERS:
             stack += reversed(arguments(current))
         else:

@@ -25,6 +25,8 @@ class Pass(NamedTuple):
 
     loader: ast.expr
     value: Value
+    begun: ast.expr
+    """What begins it: `iter(loader)`."""
 
 
 def known_loader(place: Place, node: ast.expr) -> Value | None:
@@ -56,7 +58,7 @@ def pass_for_one_batch(site: Site) -> Pass | None:
         taken = _made_in_the_same_turn(site, taken)
     loader = _iterated(taken)
     value = known_loader(site, loader) if loader is not None else None
-    return None if loader is None or value is None else Pass(loader, value)
+    return None if taken is None or loader is None or value is None else Pass(loader, value, taken)
 
 
 def _advanced(site: Site) -> ast.expr | None:

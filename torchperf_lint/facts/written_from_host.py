@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
@@ -12,7 +13,15 @@ from torchperf_lint.facts.value import DEVICE
 _MAKERS = frozenset({"tensor", "as_tensor", "asarray"})
 
 
-def written_from_host(site: Site) -> Upload | None:
+class Written(NamedTuple):
+    """The copy that an assignment is."""
+
+    upload: Upload
+    into: ast.Subscript
+    """What is assigned to, which is where a run sees the copy."""
+
+
+def written_from_host(site: Site) -> Written | None:
     """The copy that writing what a call makes on the host into a tensor on the device is; None where it is none.
 
     One number is no copy: torch fills the place with it.
@@ -35,7 +44,7 @@ def written_from_host(site: Site) -> Upload | None:
     if made is None or made.factory not in _MAKERS or into.kind != "tensor" or into.device != DEVICE:
         return None
     upload = constant_upload(values, site.call, site.frame, f"{ast.unparse(target.value)}.device")
-    return upload if upload is not None and not upload.scalar else None
+    return Written(upload, target) if upload is not None and not upload.scalar else None
 
 
 def _comes_of(node: ast.expr, made: ast.Call) -> bool:

@@ -227,10 +227,21 @@ def said_of(events: Sequence[Event]) -> str:
     said = [" and ".join(dict.fromkeys(map(_what, own)))] if own else []
     of = [event for event in events if event.attributes.get(GRADIENT)]
     if of:
-        names = list(dict.fromkeys(f"`{event.attributes[GRADIENT]}`" for event in of))
+        names = list(dict.fromkeys(map(_operation, of)))
         whose = f"in the gradient{'s' if len(names) > 1 else ''} of {_listed(names)}"
         said.append(f"{' and '.join(dict.fromkeys(map(_what, of)))} {whose}")
     return ", ".join(said)
+
+
+def _operation(event: Event) -> str:
+    """`index` (losses.py:12): what the gradient is of, and the forward pass's line where it is known."""
+    return f"`{event.attributes[GRADIENT]}`{_at(event, ' (', ')')}"
+
+
+def _at(event: Event, before: str = ", ", after: str = "") -> str:
+    """Where the forward pass called what a gradient is of; nothing where that is not known."""
+    path, line = event.origin.shown if event.origin is not None else ("", 0)
+    return f"{before}{printable(path)}:{line}{after}" if path else ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -242,7 +253,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _what(event: Event) -> str:
     if event.attributes.get(OF_INDEX):
-        return "copy to the device (of an index of the host, for its gradient)"
+        return f"copy to the device (of an index of the host{_at(event)}, for its gradient)"
     if event.kind == "copy":
         return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
     return f"synchronisation ({event.what})"

@@ -126,6 +126,7 @@ class CpuCopyInHotLoop(SourceRule):
     code, name, since = "TPL105", "cpu-copy-in-hot-loop", "0.1.0"
     triggers = ("cpu(", "numpy(", ".to(", "_np(", "array(")
     probes = ("host-sync", "transfers")
+    of_gradients = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of a device tensor to the host."""

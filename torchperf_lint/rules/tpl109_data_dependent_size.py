@@ -126,7 +126,8 @@ class DataDependentSize(SourceRule):
     gradient of that has to be kept out.
 
     ## Confirmed by
-    A synchronisation at the line in at least half of the recorded steps; or several in a row, in a loop of its own.
+    A synchronisation at the line in at least half of the recorded steps; or several in a row, in a loop of its own. On
+    a simulated device the waits of its gradient, in the backward pass, are told with it.
 
     ## References
     - PyTorch's documentation of `torch.nonzero`: on CUDA it causes host-device synchronisation.
@@ -137,6 +138,7 @@ class DataDependentSize(SourceRule):
     code, name, since = "TPL109", "data-dependent-size", "0.1.0"
     triggers = ("[", ".nonzero(", ".argwhere(", ".masked_select(", ".unique(", ".unique_consecutive(", "where(")
     probes = ("host-sync",)
+    of_gradients = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot selection; those by one mask share a root cause."""

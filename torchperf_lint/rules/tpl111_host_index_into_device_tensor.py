@@ -119,6 +119,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
     code, name, since = "TPL111", "host-index-into-device-tensor", "0.1.0"
     triggers = ("[",)
     probes = ("host-sync", "transfers")
+    of_gradients = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot index in host memory of a tensor on the device."""
@@ -159,7 +160,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
         """By waits and copies to the device at the line, and at the others that index, or store, the same."""
         seen = {id(event): event for place in finding.places for event in _uploads(run, place)}
         verdict = by_events(finding, run, seen.values(), "upload", probes=self.probes)
-        again = [event for event in self.explained_elsewhere(run) if event.kind == "copy"]
+        again = [] if run.in_gradients(finding, "copy") else self._again_somewhere(run)
         if verdict.outcome is not Outcome.CONFIRMED or not again:
             return verdict
         rate = rate_of(again, run)
@@ -167,8 +168,11 @@ class HostIndexIntoDeviceTensor(SourceRule):
         return replace(verdict, reason=f"{verdict.reason}; its gradient copies the index again{times}")
 
     def explained_elsewhere(self, run: Evidence) -> tuple[Event, ...]:
-        """What backward passes copy again, wherever they are called; only the simulated device tells."""
-        return tuple(event for event in run.events if event.attributes.get(OF_INDEX))
+        """What backward passes copy again of lines that nobody knows; only the simulated device tells."""
+        return tuple(event for event in run.events if event.attributes.get(OF_INDEX) and event.origin is None)
+
+    def _again_somewhere(self, run: Evidence) -> list[Event]:
+        return [event for event in self.explained_elsewhere(run) if event.kind == "copy"]
 
 
 def _uploads(run: Evidence, place: Location) -> Sequence[Event]:

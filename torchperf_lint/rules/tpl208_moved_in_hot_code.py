@@ -95,6 +95,7 @@ class MovedInHotCode(SourceRule):
     code, name, since = "TPL208", "moved-in-hot-code", "0.1.0"
     triggers = (".to(", ".cuda(", ".type_as(")
     probes = ("transfers",)
+    of_gradients = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot move of what was there before."""

@@ -154,10 +154,12 @@ class HostLiteralToDeviceInHotCode(SourceRule):
                 continue
             values = project.values
             upload = upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame)
-            upload = upload or written_from_host(site)
+            written = written_from_host(site) if upload is None else None
+            upload = written.upload if written is not None else upload
             if upload is None or is_fallback(site) or _is_told_otherwise(file, site, upload):
                 continue
-            yield self._finding(file, site, upload._replace(kind=NUMBER) if _is_chosen(upload) else upload)
+            upload = upload._replace(kind=NUMBER) if _is_chosen(upload) else upload
+            yield self._finding(file, site, upload, written.into if written is not None else None)
         for store in element_stores(file):
             yield self._stored(file, store)
         for site, image in normalised(file) if file.mentions(NORMALISES) else ():
@@ -192,7 +194,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             root_cause=f"{self.code} stores into {base} in function {spot.function}",
         )
 
-    def _finding(self, file: SourceFile, site: Site, upload: Upload) -> Finding:
+    def _finding(self, file: SourceFile, site: Site, upload: Upload, into: ast.expr | None) -> Finding:
         assert site.hot is not None
         what, source = _WHAT[upload.kind]
         known = Confidence.CERTAIN if upload.kind == LITERAL else Confidence.LIKELY
@@ -208,6 +210,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
             related=[*made_anew(site), *_made_before(file, site, upload)],
             fix=filled.on_the_device(site, upload.made) if upload.scalar else None,
+            happens=into,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

@@ -11,9 +11,9 @@ from torchperf_lint.facts.passes import Pass, pass_for_one_batch, varies
 from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity, Verdict
 from torchperf_lint.rates import EVALUATION, STEP
-from torchperf_lint.recorded import LoaderRun
+from torchperf_lint.recorded import Begun, LoaderRun
 from torchperf_lint.rule import SourceRule
 
 _BATCHES_A_PASS = 1.5
@@ -116,16 +116,18 @@ class NextOfANewIterator(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By passes that had about one batch each."""
         made = [loader for place in finding.related for loader in run.loader_at(place.location)]
-        again = [loader for loader in made or run.loaders if _begun_for_one_batch(loader)]
-        if not again:
+        begun = [(loader, *_begun_there(loader, finding)) for loader in made or run.loaders]
+        begun = [(loader, p, b) for loader, p, b in begun if p >= OFTEN_ENOUGH and 0 < b <= _BATCHES_A_PASS * p]
+        if not begun:
             return silent(run, finding.location, "pass for one batch")
-        passes, batches = sum(loader.epochs for loader in again), sum(loader.batches for loader in again)
+        again = [loader for loader, _, _ in begun]
+        passes, batches = sum(p for _, p, _ in begun), sum(b for _, _, b in begun)
         reason = f"{passes} passes over the loader for {batches} batches{until_first_batches(run, again)}"
         turns, unit = (run.steps, STEP) if run.steps else (run.eval_total, EVALUATION)
         if not turns:
             return Verdict(Outcome.CONFIRMED, reason)
         times = passes / turns
-        each = sum(loader.start_ms + loader.first_wait_ms for loader in again) / passes
+        each = sum(loader.start_ms + loader.first_wait_ms for loader in again) / sum(one.epochs for one in again)
         verdict = priced(run, Outcome.CONFIRMED, reason, each * times * run.paid_by[0])
         return replace(verdict, times=times, times_per=unit)
 
@@ -144,11 +146,21 @@ class NextOfANewIterator(SourceRule):
             instead=f"make one iterator before the loop (`batches = iter({written})`), take `next(batches)` in it and "
             "make a new one on StopIteration; or loop over the loader itself",
             hot=site.hot,
+            happens=begun.begun,
             severity=Severity.INFO if alone or site.hot.kind == "eval" else None,
             confidence=known.confidence,
             related=[site.file.related(*origin, "makes the loader") for origin in origins[:5]],
         )
 
 
-def _begun_for_one_batch(loader: LoaderRun) -> bool:
-    return loader.epochs >= OFTEN_ENOUGH and 0 < loader.batches <= _BATCHES_A_PASS * loader.epochs
+def _begun_there(loader: LoaderRun, finding: Finding) -> tuple[int, int]:
+    """The passes over a loader that begin at a finding's places, and their batches; all where nobody knows."""
+    if loader.begun is None:
+        return loader.epochs, loader.batches
+    there = [one for one in loader.begun if any(_holds(place, one) for place in finding.places)]
+    return sum(one.passes for one in there), sum(one.batches for one in there)
+
+
+def _holds(place: Location, begun: Begun) -> bool:
+    path, line = begun.place or ("", 0)
+    return path == place.path and place.line <= line <= place.end_line

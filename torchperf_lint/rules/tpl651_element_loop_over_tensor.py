@@ -28,6 +28,7 @@ from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 
+_READS = "reads each element on the host"
 _SEVERAL = 2.0
 """Times a step from which on a line stands for several turns."""
 
@@ -109,8 +110,8 @@ class ElementLoopOverTensor(SourceRule):
     There is no automatic fix: the batched form depends on what the turns do.
 
     ## Confirmed by
-    Synchronisations or copies in the body of the loop, several a step. No probe counts kernels, so a loop whose turns
-    neither wait nor copy is left open.
+    Synchronisations or copies in the body of the loop, several a step; or synchronisations of the call that reads the
+    elements, `any(x > 0)`. No probe counts kernels, so a loop whose turns neither wait nor copy is left open.
 
     ## References
     - torch.profiler, ForLoopIndexingPattern.
@@ -156,6 +157,10 @@ class ElementLoopOverTensor(SourceRule):
                 verdict = happened(run, seen, what, finding.location)
                 if verdict.outcome is Outcome.CONFIRMED:
                     return replace(verdict, reason=f"its turns wait or copy: {verdict.reason}")
+        waits = _own_waits(finding, run) if loop is None and _READS in finding.message else ()
+        verdict = happened(run, waits, "synchronisation", finding.location) if waits else None
+        if verdict is not None and verdict.outcome is Outcome.CONFIRMED:
+            return replace(verdict, reason=f"its turns wait: {verdict.reason}")
         return unmeasured(run, finding.location, "no probe counts the kernels of its turns")
 
     def _of_places(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
@@ -194,7 +199,7 @@ class ElementLoopOverTensor(SourceRule):
     def _taken_apart(self, file: SourceFile, walk: TakenApart) -> Finding:
         hot = walk.site.hot
         assert hot is not None
-        does = "reads each element on the host" if walk.reads else "starts a kernel for each element"
+        does = _READS if walk.reads else "starts a kernel for each element"
         return self.found(
             walk.site,
             message=f"`{file.brief(walk.site.call)}` takes the tensor apart and {does} {hot.when}",
@@ -297,6 +302,14 @@ class ElementLoopOverTensor(SourceRule):
             severity=_severity(hot),
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
+
+
+def _own_waits(finding: Finding, run: Evidence) -> tuple[Event, ...]:
+    """What a call waits for that walks over a tensor: for each element, and not within its argument."""
+    at = finding.location
+    span = (at.line, at.column, at.end_line, at.end_column)
+    waits = run.at(finding, "sync")
+    return tuple(e for e in waits if e.column is None or (e.line, e.column, e.end_line, e.end_column) == span)
 
 
 def _in_body(event: Event, loop: Location) -> bool:

@@ -81,4 +81,5 @@ def _merged_events(singles: Sequence[Evidence]) -> Iterable[Event]:
 
 def _event_key(event: Event) -> tuple[Any, ...]:
     attributes = tuple(sorted((k, str(v)) for k, v in event.attributes.items()))
-    return (event.path, event.line, event.column or 0, event.kind, event.what, event.via or ("", 0), attributes)
+    origin = str(event.origin or "")
+    return (event.path, event.line, event.column or 0, event.kind, event.what, event.via or ("", 0), attributes, origin)

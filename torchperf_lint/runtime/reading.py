@@ -8,17 +8,19 @@ from dataclasses import replace
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.recorded import Event, LoaderRun, Moment, Rank, Requests, Segment, Spread
+from torchperf_lint.recorded import Begun, Event, LoaderRun, Moment, Origin, Rank, Requests, Segment, Spread
 from torchperf_lint.runtime.histograms import quantile, times, without
 from torchperf_lint.runtime.merging import merged
 from torchperf_lint.runtime.same_run import missing
 from torchperf_lint.runtime.sites import installed_package
 from torchperf_lint.spans import place_of, sample_of
+from torchperf_lint.waits import FORWARD
 from torchperf_lint.window import bubbles_by_site, copies_by_site, window_of
 
 _SIMULATED = "simulated"
 _FEWEST_BEFORE, _FEWEST_AFTER = 4, 20
 """Steps before and after a profiler's window of which a median is one; a window opens soon after the warm-up."""
+_NO_ATTRIBUTES = ("record", "id", "kind", "what", "site", FORWARD)
 _LOADER_SETTINGS = (
     "class",
     "dataset",
@@ -187,8 +189,18 @@ def _events(run: RawRun) -> Iterable[Event]:
             bubble_ms=bubble,
             copy_ms=copy_ms,
             nbytes=count["bytes"],
-            attributes={k: v for k, v in definition.items() if k not in ("record", "id", "kind", "what", "site")},
+            attributes={name: value for name, value in definition.items() if name not in _NO_ATTRIBUTES},
+            origin=_origin(run, definition.get(FORWARD)),
         )
+
+
+def _origin(run: RawRun, number: int | None) -> Origin | None:
+    site = run.sites.get(number or 0)
+    if site is None:
+        return None
+    columns = (site.get("column"), site.get("end_line"), site.get("end_column"))
+    via = site.get("via")
+    return Origin(site["path"], site["line"], *columns, via=(via[0], via[1]) if via else None)
 
 
 def _at_most(number: int | None, steps: int) -> int | None:
@@ -279,7 +291,13 @@ def _loader(run: RawRun, record: Record) -> LoaderRun:
         items_at=place_of(run, record.get("items_site")),
         collate_at=place_of(run, record.get("collate_site")),
         cpu_of_ms=record.get("cpu_of_ms"),
+        begun=_begun(run, record),
     )
+
+
+def _begun(run: RawRun, record: Record) -> tuple[Begun, ...] | None:
+    rows = record.get("begun")
+    return tuple(Begun(place_of(run, site), passes, batches) for site, passes, batches in rows) if rows else None
 
 
 def _rank(run: RawRun) -> Rank:

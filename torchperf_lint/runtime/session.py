@@ -173,12 +173,14 @@ class Session:
 
         try:
             guarded = functools.partial(self.guarded, "simulated")
-            sink = RecordingSink(self.recorder, guarded, simulated.is_gradient_of_index, simulated.gradient)
+            asked = (simulated.is_gradient_of_index, simulated.gradient, simulated.forward_line)
+            sink = RecordingSink(self.recorder, guarded, *asked)
             # A device that the process itself has asked for has a sink already.
             (simulated.listen if simulated.is_installed() else simulated.install)(sink)
         except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so
             self.failed("simulated", error)
         else:
+            simulated.locate_by(self.guarded("simulated", self.sites.key))
             self.recorder.probe("simulated", "watching")
 
     def stop_after(self, steps: int) -> None:

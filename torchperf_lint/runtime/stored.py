@@ -13,7 +13,8 @@ _PLAIN = ("code", "name", "message", "why_tensor", "why_hot", "instead", "url")
 
 def stored(finding: Finding) -> dict[str, Any]:
     """What JSON can hold of a finding; its verdict is left out, for that is made from the record."""
-    kept = asdict(replace(finding, verdict=None, fix=None))
+    kept = asdict(replace(finding, verdict=None, fix=None, merged=()))
+    kept["merged"] = [stored(one) for one in finding.merged]
     return {name: value for name, value in kept.items() if value is not None}
 
 
@@ -31,6 +32,8 @@ def restored(kept: dict[str, Any]) -> Finding:
         leads=kept.get("leads", True),
         covers=tuple(kept.get("covers", ())),
         loop=_location(kept["loop"]) if "loop" in kept else None,
+        happens=tuple(map(_location, kept.get("happens", ()))),
+        merged=tuple(map(restored, kept.get("merged", ()))),
     )
 
 

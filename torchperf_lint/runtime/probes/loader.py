@@ -63,6 +63,8 @@ class Watched:
         """Time the waiting thread was ready and had no core, within `queued_of_ms` of its waits."""
         self.queued_of_ms = 0.0
         self.last_wait_ms = _SHORT_MS
+        self.begun: dict[int, list[int]] = {}
+        """By the site where passes begin: how many did, and how many batches those gave."""
         self.background = False
         """Whether a thread other than the training one reads it."""
         self.changed = True
@@ -96,6 +98,7 @@ class Watched:
             "queued_ms": None if self.queued_ms is None else round(self.queued_ms, 3),
             "queued_of_ms": round(self.queued_of_ms, 3),
             "background": self.background,
+            "begun": [[site, *counts] for site, counts in self.begun.items()],
         }
         return {"record": "loader", "id": self.number, **settings, **figures, **rest}
 
@@ -103,11 +106,14 @@ class Watched:
 class _Reading:
     """One pass over a loader, kept on its iterator."""
 
-    __slots__ = ("first", "scope", "watched")
+    __slots__ = ("begun", "first", "scope", "watched")
 
-    def __init__(self, watched: Watched, scope: Scope) -> None:
+    def __init__(self, watched: Watched, scope: Scope, site: int | None) -> None:
+        """`site`: where it begins."""
         self.watched = watched
         self.scope = scope
+        self.begun = watched.begun.setdefault(site or 0, [0, 0])
+        self.begun[0] += 1
         self.first = True
         """Whether its next batch is its first."""
 
@@ -206,12 +212,12 @@ def _watch_iter(session: Session, loaders: Loaders, by_hand: ByHand, cls: Any) -
     begins = session.guarded(NAME, lambda: timeline.iter_begins(session.sites.key()))
 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
-        watched = loaders.of(loader)
-        scope = timeline.iter_ends(session.sites.key(), iterator, watched, watched.site)
+        watched, key = loaders.of(loader), session.sites.key()
+        scope = timeline.iter_ends(key, iterator, watched, watched.site)
         by_hand.begins(watched)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
-        iterator._torchperf_lint = _Reading(watched, scope)
+        iterator._torchperf_lint = _Reading(watched, scope, session.recorder.site(key))
         # Without workers the iterator makes batches itself, and with some it has none.
         time_collating(getattr(iterator, "_dataset_fetcher", None), watched.collate)
 
@@ -301,6 +307,7 @@ class _Ends:
                 if asked is not None:
                     cpu_ms = _answers(watched, asked)
                 first, reading.first = reading.first, False
+                reading.begun[1] += 1
         wait = (watched, (now - began) * 1000, cpu_ms, first)
         arguments = (wait, scope, key, got, now, get_ident())
         if self._recorder.deferring:

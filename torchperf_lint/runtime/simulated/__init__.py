@@ -7,6 +7,7 @@ patched; no torch mode is entered, so every thread is covered. Nothing here meas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -57,6 +58,22 @@ def gradient() -> str | None:
     from torchperf_lint.runtime.simulated.gradients import operation
 
     return operation()
+
+
+def forward_line() -> object | None:
+    """Where the forward pass called what autograd computes the gradient of, as `locate_by` says it; None: not known."""
+    from torchperf_lint.runtime.simulated.gradients import named
+    from torchperf_lint.runtime.simulated.origins import ORIGINS
+
+    operation = named()
+    return ORIGINS.of(operation) if operation is not None else None
+
+
+def locate_by(locate: Callable[[], object | None]) -> None:
+    """`locate` says where the script is: asked from now on whenever an operator is called whose gradient may wait."""
+    from torchperf_lint.runtime.simulated.origins import ORIGINS
+
+    ORIGINS.locate = locate
 
 
 def listen(sink: Sink) -> None:

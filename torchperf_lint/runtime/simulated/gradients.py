@@ -49,9 +49,14 @@ def operation() -> str | None:
     """Whose gradient autograd's own formula computes now ("cumprod"); None elsewhere, as in a hook or a function that
     the script defines the gradient of: there a line of its own stands for what happens.
     """
+    return named() if anomaly.is_of_engine(asking()) else None
+
+
+def named() -> str | None:
+    """What a script calls the operation of the node that autograd computes; None where it computes none of its own."""
     name = _current()
     formula = _FORMULA.fullmatch(name) if name is not None else None
-    if formula is None or not anomaly.is_of_engine(asking()):
+    if formula is None:
         return None
     known = _WORD.sub("_", formula[1]).lower()
     return _CALLED.get(known, known)

@@ -11,6 +11,7 @@ import torch
 from torchperf_lint.runtime.simulated import indexing, lacking, sparse, transfers
 from torchperf_lint.runtime.simulated.host import run_on_host
 from torchperf_lint.runtime.simulated.memory import adopt, allocate, index_of, on_device, pinned_empty
+from torchperf_lint.runtime.simulated.origins import ORIGINS
 from torchperf_lint.runtime.simulated.reports import REPORTS
 from torchperf_lint.runtime.simulated.syncs import RULES, report_waits
 
@@ -73,6 +74,7 @@ def _zeros(
 
 def _to_copy(tensor: torch.Tensor, **wanted: Any) -> torch.Tensor:  # noqa: ANN401
     """As torch's own, but what goes to the host without waiting goes to pinned memory, as from a card."""
+    ORIGINS.called("aten::_to_copy")
     device = wanted.get("device")
     if not wanted.get("non_blocking") or device is None or device.type != "cpu" or not on_device(tensor):
         made: torch.Tensor = torch.ops.aten._to_copy.default.redispatch(_HOST_KEYS, tensor, **wanted)
@@ -109,6 +111,7 @@ def _view_kernel(op: Any) -> Callable[..., Any]:  # noqa: ANN401
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
     name = op.name()
+    ORIGINS.called(name)
     if name in indexing.RULES and not on_device(args[0]):
         return indexing.of_the_host(op, args, kwargs)
     if name in RULES:
