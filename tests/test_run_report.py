@@ -16,6 +16,7 @@ from torchperf_lint.recorded import Rank
 from torchperf_lint.reporters import View, render, render_run, run_page
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.untold import NO_EFFECT, NO_MEMORY, NO_TIME
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCE = (
@@ -69,6 +70,19 @@ def simulated():
     events = (sync(25), sync(21, "copy"), copy(21), sync(34, "torch.compile runs eagerly", kind="unsupported"))
     evidence = run(events=events, device="simulated", simulated=True, loaders=[loader(2.4)], utilisation=ON_GPU)
     return report(evidence, (finding(25), finding(21, "TPL201")))
+
+
+@pytest.mark.parametrize(
+    ("what", "exact"),
+    [(NO_MEMORY, True), (NO_TIME, True), (NO_EFFECT.format("cudaHostRegister"), False), ("stft has no kernel", False)],
+)
+def test_counts_are_exact_where_only_figures_are_missing(what, exact):
+    made = simulated()
+    lacking = sync(34, what, kind="unsupported")
+    text = page(replace(made, run=replace(made.run, events=(*made.run.events[:3], lacking))), width=120)
+    assert ("counts are exact" in text) is exact
+    assert ("counts may lack something" in text) is not exact
+    assert f"the simulation cannot do this: {what.split(':')[0]}" in text
 
 
 def on_cpu():
