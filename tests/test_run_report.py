@@ -390,11 +390,11 @@ def test_a_run_that_answers_counts_in_calls():
 def test_what_is_regular_in_evaluation_alone_is_told_by_its_batches(others, heading):
     """Pictures saved in evaluation, and every so many steps in training as well: no wait of every step."""
     rare = {"train_turns": 2, "train_steps": 2, "trained": 7 * STEPS}
-    seen = replace(sync(40), count=7 * STEPS + 40, **rare, eval_turns=10, evaluated=40)
+    seen = replace(sync(40), count=7 * STEPS + 10, **rare, eval_turns=10, evaluated=10)
     evidence = run(events=(seen, *others), simulated=True, eval_batches=10)
     text = page(report(evidence, unfound=evidence.events))
     assert f"Waits and copies of every {heading} that no finding names\n" in text
-    assert "train.py:40: synchronisation (item), 4 an evaluation batch" in " ".join(text.split())
+    assert "train.py:40: synchronisation (item), 1 an evaluation batch" in " ".join(text.split())
 
 
 def test_the_time_between_two_requests_is_the_models_in_no_sentence():

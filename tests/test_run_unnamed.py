@@ -28,7 +28,8 @@ def test_own_lines_come_first_and_a_package_is_one_entry_for_each_line_that_call
     own = text.index("train.py:31: synchronisation (item), 1 a step")
     called = text.index("called from train.py:33, 30 lines of package odes: synchronisation (item), 150 a step, most")
     one = text.index("in package odes/step.py:7, called from train.py:40: synchronisation (item), 1 a step")
-    assert own < called < one
+    assert called < text.index("Other waits and copies of every step that no finding names") < own < one
+    assert text.count("30 lines of package odes") == 1
     assert "more line" not in text
 
 
@@ -116,3 +117,45 @@ def test_what_a_step_waits_for_is_told_apart_from_checkpoints_and_evaluation():
 def test_a_line_with_several_kinds_of_waits_is_of_every_step_as_a_whole():
     kinds = [sync(25), sync(25, "nonzero", count=44, train_turns=44, trained=44)]
     assert "154 synchronisations at 1 line, 1.4 a step" in shown(told(*kinds))
+
+
+def first_of(made):
+    text = shown(made, width=100)
+    return text.partition("first ")[2].partition(" finding: ")[0].partition(" findings: ")[0]
+
+
+def test_what_waits_most_is_told_first_though_no_finding_names_it():
+    text = first_of(told(sync(25), sync(40, per_step=48), findings=(finding(25),), unfound=(sync(40, per_step=48),)))
+    assert text.startswith("1. train.py:40: synchronisation (item), 48 a step (no finding names it)")
+    assert "what the host reads one value of the device" in text
+    assert "2. train.py:25:18 TPL101" in text
+
+
+def test_a_finding_that_waits_more_stands_before_it_and_a_small_part_nowhere():
+    more, some, little = sync(25, per_step=60), sync(40, per_step=40), sync(41, per_step=2)
+    named = finding(25, times=60.0, times_per="step")
+    text = first_of(told(more, some, little, findings=(named,), unfound=(some, little)))
+    assert text.startswith("1. train.py:25:18 TPL101")
+    assert "2. train.py:40: synchronisation (item), 40 a step" in text
+    assert "train.py:41" not in text
+
+
+def test_of_a_package_the_line_that_calls_it_is_shown():
+    packaged = [inside(line, per_step=5) for line in (100, 101)]
+    made = told(*packaged, unfound=packaged)
+    text = render_run("full", made, View(width=100, texts={"train.py": "\n" * 32 + "solve(model)\n"}))
+    assert "33 | solve(model)" in text
+    assert "train.py:33, 2 lines of package odes: synchronisation (item), 10 a step" in " ".join(text.split())
+
+
+def test_where_times_were_measured_they_rank_it_and_what_costs_nothing_is_left_out():
+    cheap, dear = sync(40, per_step=50, blocked_ms=0.001), sync(41, blocked_ms=9.0)
+    evidence = run(events=(cheap, dear), step_ms=20.0, shares={"waiting_for_the_device": 0.5})
+    text = first_of(report(evidence, unfound=(cheap, dear)))
+    assert text.partition("train.py")[2].startswith(":41: synchronisation (item), 1 a step, blocked ")
+    assert "train.py:40: synchronisation (item), 50 a step (no finding" not in " ".join(text.split())
+
+
+def test_on_the_page_it_stands_first_too():
+    made = told(sync(40, per_step=48))
+    assert "48 a step (no finding names it)" in run_page(made, View(width=100))

@@ -54,7 +54,7 @@ def render_run(report: RunReport, view: View) -> str:
     show_first(sheet, report, todo)
     verdicts(sheet, report)
     if not view.quiet:
-        unfound(sheet, report)
+        unfound(sheet, report, [entry.unnamed.entry for entry in todo if entry.unnamed is not None])
         _notes(sheet, report)
     return sheet.text.lstrip("\n")
 

@@ -50,11 +50,14 @@ class Unnamed:
         return _waits(self.events)
 
 
-def unfound(sheet: Page, report: RunReport) -> None:
-    """The lines that wait or copy in every step where no finding stands; ten of them. Then those of bursts."""
-    hot = unnamed(report)
+def unfound(sheet: Page, report: RunReport, told: Sequence[Unnamed] = ()) -> None:
+    """The lines that wait or copy in every step where no finding stands, but for those that are told already; ten of
+    them. Then those of bursts.
+    """
+    hot = [entry for entry in unnamed(report) if entry not in told]
     if hot:
-        sheet.heading(unnamed_heading(report))
+        heading = unnamed_heading(report, hot)
+        sheet.heading(f"Other {heading[0].lower()}{heading[1:]}" if told else heading)
         shown = cut(hot, _MOST_UNFOUND)
         for entry in shown:
             sheet.paragraph("", f"{unnamed_at(entry, report)}: {said_at(entry, report.run)}")
@@ -67,17 +70,17 @@ def unfound(sheet: Page, report: RunReport) -> None:
             sheet.paragraph("", f"{unnamed_at(entry, report)}: {said_of_burst(entry, report.run)}")
 
 
-def unnamed_heading(report: RunReport) -> str:
+def unnamed_heading(report: RunReport, hot: Sequence[Unnamed]) -> str:
     """What the lines have in common, and what their times mean where they have any."""
-    hot, run = unnamed(report), report.run
+    run = report.run
     timed = not run.simulated and any(e.blocked_ms for entry in hot for e in entry.events)
     bound = " (blocked: upper bound)" if timed else ""
-    units = {run.eval_unit if _of_evaluation(entry.events, run) else turn(run) for entry in hot}
+    units = {run.eval_unit if of_evaluation(entry.events, run) else turn(run) for entry in hot}
     every = " or ".join(sorted(units, key=lambda unit: unit != turn(run)))
     return f"Waits and copies of every {every} that no finding names{bound}"
 
 
-def _of_evaluation(events: Sequence[Event], run: Evidence) -> bool:
+def of_evaluation(events: Sequence[Event], run: Evidence) -> bool:
     """Whether it is evaluation that they happen regularly in: a mean over few training steps would mislead."""
     return bool(run.steps) and not run.every_training_step(events)
 
@@ -214,7 +217,7 @@ def _most_at(entry: Unnamed) -> list[str]:
 
 def _rate(events: Sequence[Event], run: Evidence) -> list[str]:
     """How often, of the kind that happens most."""
-    rate = rate_of(events, run, EVALUATION if _of_evaluation(events, run) else STEP)
+    rate = rate_of(events, run, EVALUATION if of_evaluation(events, run) else STEP)
     if rate is None:
         return []
     unit = run.eval_unit if rate[1] == EVALUATION else STEP
