@@ -166,7 +166,7 @@ def _entry(entry: First, report: RunReport, frames: Frames) -> list[Markup]:
         sure = f" ({finding.confidence})" if is_possible(finding) else ""
         parts.append(el("p", el("strong", path_in(place(finding.location))), f" {finding.code} {finding.name}{sure}"))
         parts.append(frames.of(finding))
-        said = [("instead", instead(finding.instead))]
+        said = [("instead", instead(finding.advice))]
         if finding.verdict is not None:
             said += [("seen", code_in(finding.verdict.reason)), ("price", joined(price(finding.verdict, report.run)))]
         parts.append(described(said))

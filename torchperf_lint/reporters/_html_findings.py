@@ -106,7 +106,7 @@ def _card(finding: Finding, number: int, report: RunReport, frames: Frames) -> M
     said = [("seen", code_in(verdict.reason))] if verdict is not None else []
     if verdict is not None and confirms:
         said.append(("price", joined(price(verdict, report.run))))
-    said.append(("instead", instead(finding.instead)))
+    said.append(("instead", instead(finding.advice)))
     said += [
         (name, code_in(why)) for name, why in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)) if why
     ]

@@ -115,7 +115,7 @@ def _finding(sheet: Page, label: str, finding: Finding, run: Evidence) -> None:
         head = Text(" " * (indent - 2))
     sheet.line(Text.assemble(head, what))
     sheet.frame(finding.location, indent, style, context=0)
-    sheet.instead(finding.instead, indent)
+    sheet.instead(finding.advice, indent)
     verdict = finding.verdict
     if verdict is not None:
         sheet.paragraph("seen", verdict.reason, indent=indent)
