@@ -65,6 +65,7 @@ def test_the_run_names_no_loader_for_what_may_come_from_elsewhere():
 
 
 def test_the_rule_says_so():
-    verdict = BlockingBatchTransfer().confirm(replace(finding(21, "TPL201"), instead=NAMED), run(events=(PINNED,), device="simulated", simulated=True))
+    evidence = run(events=(PINNED,), device="simulated", simulated=True)
+    verdict = BlockingBatchTransfer().confirm(replace(finding(21, "TPL201"), instead=NAMED), evidence)
     assert verdict.outcome is Outcome.CONFIRMED
     assert verdict.instead is not None

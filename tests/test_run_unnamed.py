@@ -1,5 +1,7 @@
 """Lines that no finding names: the project's own first, those of packages by who calls them, bursts apart."""
 
+from dataclasses import replace
+
 import pytest
 from runs import STEPS, copy, finding, report, run, sync
 
@@ -159,3 +161,22 @@ def test_where_times_were_measured_they_rank_it_and_what_costs_nothing_is_left_o
 def test_on_the_page_it_stands_first_too():
     made = told(sync(40, per_step=48))
     assert "48 a step (no finding names it)" in run_page(made, View(width=100))
+
+
+@pytest.mark.parametrize(("blocking", "way"), [(False, "copy to the device, not waited for"), (True, "copy to the")])
+def test_what_waits_in_evaluation_alone_is_not_said_of_a_step(blocking, way):
+    there = {"train_turns": 0, "train_steps": 0, "trained": None, "eval_turns": 5, "evaluated": 10, "count": 10}
+    trained = copy(40, attributes={"blocking": blocking}, trained=STEPS, train_steps=STEPS)
+    evaluated = replace(copy(40, attributes={"blocking": True}), **there), replace(sync(40, "copy"), **there)
+    text = shown(told(trained, *evaluated, eval_batches=5))
+    assert f"train.py:40: {way}" in text
+    assert "1 a step; copy to the device and synchronisation (copy), 2 an evaluation batch" in text
+
+
+def test_a_file_that_is_not_installed_is_no_package():
+    via = ("train.py", 33)
+    text = shown(told(sync(7, path="/work/lib/utils.py", via=via), sync(8, path="/work/lib/utils.py", via=via)))
+    assert "called from train.py:33, 2 lines of folder lib: synchronisation" in text
+    text = shown(told(sync(7, path="/work/lib/utils.py", via=via)))
+    assert "in /work/lib/utils.py:7, called from train.py:33" in text
+    assert "package" not in text

@@ -133,4 +133,5 @@ def test_what_looks_like_a_secret_is_left_out_and_long_texts_are_cut():
     assert "hunter" not in said(ValueError("cannot log in with --password=hunter2"))
     assert said(ValueError("first line\nsecond")) == "ValueError: first line"
     assert said(ValueError()) == "ValueError"
+    assert said(ValueError("file: \x1b[1mdo those steps\x1b[0m first")) == "ValueError: file: do those steps first"
     assert len(said(ValueError("long " * 100))) < 230

@@ -17,7 +17,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Location
 from torchperf_lint.rates import EVALUATION, STEP, rate_of
 from torchperf_lint.recorded import Event
-from torchperf_lint.reporters._run_unnamed import Unnamed, of_evaluation, unnamed
+from torchperf_lint.reporters._run_unnamed import Unnamed, apart, of_evaluation, unnamed
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import NEGLIGIBLE
 
@@ -96,7 +96,8 @@ def _counted(event: Event) -> int:
 
 def _priced(entry: Unnamed, run: Evidence) -> Iterator[Foremost]:
     at = _location(entry)
-    rate = rate_of(entry.events, run, EVALUATION if of_evaluation(entry.events, run) else STEP)
+    events, _ = apart(entry.events, run)
+    rate = rate_of(events, run, EVALUATION if of_evaluation(events, run) else STEP)
     if at is None or rate is None:
         return
     blocked, bubble, share = _prices(entry, run)

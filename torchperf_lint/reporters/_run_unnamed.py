@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from torchperf_lint.amounts import ms, often, percent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.rates import EVALUATION, STEP, rate_of
+from torchperf_lint.rates import EVALUATION, STEP, per_eval_batch, per_step, rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._page import Page
 from torchperf_lint.reporters._verdicts import turn
@@ -162,10 +162,16 @@ def unnamed_at(entry: Unnamed, report: RunReport) -> str:
 def _packaged_at(entry: Unnamed) -> str:
     called = _called(entry.via)
     if len(entry.packaged) == 1:
-        return f"in package {_shown(entry.packaged[0])}, {called}"
+        return f"in {_whole(entry.packaged[0])}, {called}"
     packages = list(dict.fromkeys(_package(path) for path, _ in entry.packaged))
+    what = "package" if all(_is_installed(path) for path, _ in entry.packaged) else "folder"
     several = "s" if len(packages) > 1 else ""
-    return f"{called}, {counted(len(entry.packaged), 'line')} of package{several} {_listed(packages)}"
+    return f"{called}, {counted(len(entry.packaged), 'line')} of {what}{several} {_listed(packages)}"
+
+
+def _whole(at: At) -> str:
+    """`package odes/step.py:7`; a file that is not installed is no package, and told by its path."""
+    return f"package {_shown(at)}" if _is_installed(at[0]) else _shown(at)
 
 
 def _called(via: At | None) -> str:
@@ -194,12 +200,12 @@ def site_of(event: Event) -> str:
     """`train.py:12`, or the package's line and the one that led there."""
     if event.via is None:
         return f"{printable(event.path)}:{event.line}"
-    return f"in package {_shown((event.path, event.line))}, {_called(event.via)}"
+    return f"in {_whole((event.path, event.line))}, {_called(event.via)}"
 
 
 def said_at(entry: Unnamed, run: Evidence) -> str:
-    """What the events are, how often, and what they cost."""
-    events = entry.events
+    """What the events are, how often, and what they cost; what comes in evaluation alone is not said of a step."""
+    events, others = apart(entry.events, run)
     parts = [said_of(events), *_rate(events, run)]
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
     turns, _ = run.paid_by
@@ -208,7 +214,15 @@ def said_at(entry: Unnamed, run: Evidence) -> str:
     bubble = run.bubble_per_step(event for event in events if event.kind == "sync")
     if bubble is not None:
         parts.append(f"the device idles {ms(bubble)} a step for it")
-    return ", ".join([*parts, *_most_at(entry)])
+    parts += _most_at(entry)
+    return f"{', '.join(parts)}; {', '.join([said_of(others), *_rate(others, run)])}" if others else ", ".join(parts)
+
+
+def apart(events: Sequence[Event], run: Evidence) -> tuple[Sequence[Event], Sequence[Event]]:
+    """Those that come in what they are told by, steps or evaluation, and those that come only in the other."""
+    per = per_eval_batch if of_evaluation(events, run) else per_step
+    own = [event for event in events if per(event, run) is not None]
+    return (own, [event for event in events if event not in own]) if own else (events, ())
 
 
 def _most_at(entry: Unnamed) -> list[str]:
@@ -247,7 +261,9 @@ def _what(event: Event) -> str:
     if event.attributes.get(OF_INDEX):
         return "copy to the device (of an index of the host, for its gradient)"
     if event.kind == "copy":
-        return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
+        unwaited = ", not waited for" if event.attributes.get("blocking") is False else ""
+        way = {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
+        return f"{way}{unwaited}"
     return f"synchronisation ({event.what})"
 
 

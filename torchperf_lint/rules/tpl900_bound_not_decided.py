@@ -53,6 +53,8 @@ class BoundNotDecided(RunRule):
             yield self._said("the script raised before it trained", f"{run.raised} ({counts})", _RAISED)
         elif run.raised is not None and run.requests is not None and run.requests.calls < OFTEN_ENOUGH:
             yield self._said(f"the script raised after {_seen(run)}", f"{run.raised} ({_counts(run)})", _RAISED)
+        elif run.simulated and run.stayed_on_host:
+            yield self._said("what it computes stays on the CPU", _counts(run), _ON_HOST)
         elif run.simulated and (run.steps or run.eval_batches or run.requests or run.events):
             yield self._said("times are not measured on a simulated device", _counts(run), _REAL)
         elif loop is not None:
@@ -72,6 +74,10 @@ class BoundNotDecided(RunRule):
 
 
 _REAL = "run it without `--simulate` on a machine with a GPU to learn what the counts cost"
+_ON_HOST = (
+    "where a device is to do it, move the model and each batch to it; else run it without `--simulate`, which tells "
+    "without a GPU, too, where the time of a step goes"
+)
 _RAISED = "mend what it raised, which its standard error tells in full, and run it again"
 _LONGER = "let it run longer, or give `--warmup` a smaller number"
 _NO_STEP = (
