@@ -77,6 +77,15 @@ def burst(line, count, **changes):
     return sync(line, **{"count": count, "trained": count, "evaluated": 0, **RARE, **changes})
 
 
+OUTSIDE = {"train_turns": 0, "train_steps": 0, "trained": None, "evaluated": None}
+
+
+def test_a_fifth_of_the_waits_is_no_small_part_and_reads_outside_of_loops_are_told():
+    assert "20 % of the run's waits come in bursts" in shown(told(sync(25), burst(60, 27), unfound=()))
+    read = burst(60, 900, **OUTSIDE)
+    assert "900 outside of every loop" in shown(told(sync(25), read, copy(60, what="d2h", **OUTSIDE), unfound=()))
+
+
 def test_most_waits_of_the_run_are_told_where_they_come_in_bursts():
     evaluated = {"train_turns": 0, "train_steps": 0, "trained": 0, "eval_turns": 2, "evaluated": 200, "eval_of": 8}
     seen = [sync(25), burst(60, 600), burst(61, 400), burst(62, 300), burst(63, 200, **evaluated), burst(64, 20)]
@@ -93,9 +102,10 @@ def test_most_waits_of_the_run_are_told_where_they_come_in_bursts():
 @pytest.mark.parametrize(
     "rare",
     [
-        [burst(60, 30)],  # a small part
+        [burst(60, 15)],  # a small part
         [burst(60, 900), finding(60)],  # named by a finding
         [burst(60, 900, train_turns=0, train_steps=0, what="copy"), copy(60, train_turns=0)],  # the model is moved
+        [burst(60, 900, **OUTSIDE, what="copy"), copy(60, what="d2h", **OUTSIDE)],  # it is saved
         [burst(60, 900, train_turns=1, train_steps=1, over_steps=1, first_step=1)],  # of the first step
     ],
 )

@@ -21,12 +21,12 @@ from torchperf_lint.reporters._verdicts import turn
 from torchperf_lint.reporters._words import counted, cut, printable
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import named
-from torchperf_lint.waits import GRADIENT, OF_INDEX
+from torchperf_lint.waits import COPY, GRADIENT, OF_INDEX
 
 _MOST_UNFOUND = 10
 _MOST_NAMES = 3
 _MOST_BURSTS = 3
-_LARGE, _SMALL, _FEWEST = 0.25, 0.05, 10
+_LARGE, _SMALL, _FEWEST = 0.15, 0.05, 10
 """Bursts are told where they make so large a part of all waits; a line of them from this part, and so many, on."""
 ALL = "`--html FILE` and `--output-format json` list all"
 _INSTALLED = ("site-packages/", "dist-packages/")
@@ -269,7 +269,8 @@ def _what(event: Event) -> str:
 
 def bursts(report: RunReport) -> list[Unnamed]:
     """The three lines with most waits, of those that no finding and no entry of every step names, where they make a
-    large part of all waits of the run: games played against oneself, an evaluation by hand, a decoder.
+    large part of all waits of the run: games played against oneself, an evaluation by hand, a decoder. Not what is
+    saved outside of every loop: of a run of few steps that is most, and of a whole one nothing.
     """
     run = report.run
     if not (run.steps or run.eval_total):
@@ -277,6 +278,7 @@ def bursts(report: RunReport) -> list[Unnamed]:
     told = named(report.report.findings, run, ("sync", "copy")) | {id(e) for u in unnamed(report) for e in u.events}
     left = [e for e in run.events if e.kind in ("sync", "copy") and e.path and id(e) not in told]
     rare = [events for events in _by_place(left) if not run.every_step(events) and not _sets_up(events)]
+    rare = [events for events in rare if not _saves(events)]
     whole = _waits(run.events)
     found = [entry for entry in _folded(rare) if entry.waits >= max(_SMALL * whole, _FEWEST)]
     found = sorted(found, key=lambda entry: -entry.waits)[:_MOST_BURSTS]
@@ -289,6 +291,13 @@ def _sets_up(events: Sequence[Event]) -> bool:
     if not turns:
         return any(event.kind == "copy" and event.what == "h2d" for event in events)
     return all(event.first_step == event.over_steps == event.train_steps == 1 for event in events)
+
+
+def _saves(events: Sequence[Event]) -> bool:
+    """Whether all that happens, and in no loop, is that tensors are copied to the host: `torch.save(state)`."""
+    turns = sum(event.train_turns + event.eval_turns for event in events)
+    copied = any(event.kind == "copy" for event in events)
+    return not turns and copied and all(event.what == ("d2h" if event.kind == "copy" else COPY) for event in events)
 
 
 def bursts_heading(found: Sequence[Unnamed], run: Evidence) -> str:
