@@ -106,6 +106,7 @@ def test_most_waits_of_the_run_are_told_where_they_come_in_bursts():
         [burst(60, 900), finding(60)],  # named by a finding
         [burst(60, 900, train_turns=0, train_steps=0, what="copy"), copy(60, train_turns=0)],  # the model is moved
         [burst(60, 900, **OUTSIDE, what="copy"), copy(60, what="d2h", **OUTSIDE)],  # it is saved
+        [burst(60, 27, what="copy"), copy(60, what="d2h", **RARE)],  # a checkpoint in one of few steps
         [burst(60, 900, train_turns=1, train_steps=1, over_steps=1, first_step=1)],  # of the first step
     ],
 )
@@ -152,11 +153,18 @@ def test_a_finding_that_waits_more_stands_before_it_and_a_small_part_nowhere():
     assert "train.py:41" not in text
 
 
+@pytest.mark.parametrize("events", [[copy(40, per_step=9)], [sync(40, per_step=9, attributes={GRADIENT: "index"})]])
+def test_what_nothing_waits_for_and_what_follows_from_other_lines_is_not_told_first(events):
+    text = shown(told(*events, sync(25), unfound=events))
+    assert "Do this first" not in text
+    assert "train.py:40: " in text
+
+
 def test_of_a_package_the_line_that_calls_it_is_shown():
     packaged = [inside(line, per_step=5) for line in (100, 101)]
     made = told(*packaged, unfound=packaged)
-    text = render_run("full", made, View(width=100, texts={"train.py": "\n" * 32 + "solve(model)\n"}))
-    assert "33 | solve(model)" in text
+    text = render_run("full", made, View(width=100, texts={"train.py": "\n" * 32 + "  solve(model)\n"}))
+    assert "33 |   solve(model)\n        |   ^^^^^^^^^^^^\n" in text
     assert "train.py:33, 2 lines of package odes: synchronisation (item), 10 a step" in " ".join(text.split())
 
 

@@ -20,6 +20,7 @@ from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._run_unnamed import Unnamed, apart, of_evaluation, unnamed
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import NEGLIGIBLE
+from torchperf_lint.waits import GRADIENT
 
 _LARGE = 0.1
 """The part of all waits, or of all copies, of steps and evaluation from which a line is told among the first."""
@@ -69,8 +70,14 @@ def foremost(report: RunReport) -> list[Foremost]:
     """
     run = report.run
     whole = _in_turns(run.events)
-    found = (told for entry in unnamed(report) for told in _priced(entry, run))
+    hot = (entry for entry in unnamed(report) if entry.waits and not _follows(entry.events))
+    found = (told for entry in hot for told in _priced(entry, run))
     return [told for told in found if _is_large(told, whole)]
+
+
+def _follows(events: Iterable[Event]) -> bool:
+    """Whether all of it belongs to gradients: `loss.backward()` is not the line to change, but what it goes back to."""
+    return all(event.attributes.get(GRADIENT) for event in events)
 
 
 def _is_large(told: Foremost, whole: int) -> bool:

@@ -28,6 +28,9 @@ _MOST_NAMES = 3
 _MOST_BURSTS = 3
 _LARGE, _SMALL, _FEWEST = 0.15, 0.05, 10
 """Bursts are told where they make so large a part of all waits; a line of them from this part, and so many, on."""
+_OF_COPIES = 0.25
+"""The same of copies to the host alone: a checkpoint in one of few steps is a large part by the shortness of the run.
+"""
 ALL = "`--html FILE` and `--output-format json` list all"
 _INSTALLED = ("site-packages/", "dist-packages/")
 At = tuple[str, int]
@@ -282,7 +285,8 @@ def bursts(report: RunReport) -> list[Unnamed]:
     whole = _waits(run.events)
     found = [entry for entry in _folded(rare) if entry.waits >= max(_SMALL * whole, _FEWEST)]
     found = sorted(found, key=lambda entry: -entry.waits)[:_MOST_BURSTS]
-    return found if sum(entry.waits for entry in found) >= _LARGE * whole else []
+    large = _OF_COPIES if all(_copies_to_host(entry.events) for entry in found) else _LARGE
+    return found if sum(entry.waits for entry in found) >= large * whole else []
 
 
 def _sets_up(events: Sequence[Event]) -> bool:
@@ -295,9 +299,12 @@ def _sets_up(events: Sequence[Event]) -> bool:
 
 def _saves(events: Sequence[Event]) -> bool:
     """Whether all that happens, and in no loop, is that tensors are copied to the host: `torch.save(state)`."""
-    turns = sum(event.train_turns + event.eval_turns for event in events)
+    return not any(event.train_turns + event.eval_turns for event in events) and _copies_to_host(events)
+
+
+def _copies_to_host(events: Sequence[Event]) -> bool:
     copied = any(event.kind == "copy" for event in events)
-    return not turns and copied and all(event.what == ("d2h" if event.kind == "copy" else COPY) for event in events)
+    return copied and all(event.what == ("d2h" if event.kind == "copy" else COPY) for event in events)
 
 
 def bursts_heading(found: Sequence[Unnamed], run: Evidence) -> str:
