@@ -124,6 +124,12 @@ def test_a_setting_is_judged_by_what_a_step_found(code, message, slow, fine):
     assert judged(**RAN)[0] == "unobservable"
 
 
+@pytest.mark.parametrize(("backwards", "word"), [(0, "ran"), (3, "trained")])
+def test_a_program_that_trains_nothing_is_not_said_to_train(backwards, word):
+    _, reason = outcome("TPL555", message="m", **RAN, state=deterministic(cudnn=True), backwards=backwards)
+    assert reason == f"deterministic algorithms were asked for while it {word}"
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [("TPL556", "switches kernels of attention off"), ("TPL558", "keeps the stack of every allocation")],

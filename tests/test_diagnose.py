@@ -367,6 +367,9 @@ def test_a_device_that_was_opened_and_left_alone_is_said():
     said = only(left_alone, "TPL910")
     assert said.title == "compute on the CPU takes 100 % of the step's time; nothing of it was put on the NVIDIA H200"
     assert said.advice.startswith("if the GPU was meant: ")
+    simulated = only(replace(left_alone, device="simulated", simulated=True), NOT_DECIDED)
+    assert "stays on the CPU" in simulated.title
+    assert "with a GPU" not in simulated.advice
     used = replace(left_alone, state={"optimizers": [optimizer | {"devices": ["cuda"]}]})
     assert "TPL910" not in codes(used)
 

@@ -318,6 +318,7 @@ def test_json_has_the_whole_schema():
             "share_of_step": None,
             "times": None,
             "times_per": None,
+            "instead": None,
         },
     }
     assert (data["findings"][1]["path"], data["findings"][1]["cell"]) == ("é.ipynb", 3)

@@ -16,6 +16,7 @@ from torchperf_lint.recorded import Rank
 from torchperf_lint.reporters import View, render, render_run, run_page
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.untold import NO_EFFECT, NO_MEMORY, NO_TIME
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCE = (
@@ -69,6 +70,19 @@ def simulated():
     events = (sync(25), sync(21, "copy"), copy(21), sync(34, "torch.compile runs eagerly", kind="unsupported"))
     evidence = run(events=events, device="simulated", simulated=True, loaders=[loader(2.4)], utilisation=ON_GPU)
     return report(evidence, (finding(25), finding(21, "TPL201")))
+
+
+@pytest.mark.parametrize(
+    ("what", "exact"),
+    [(NO_MEMORY, True), (NO_TIME, True), (NO_EFFECT.format("cudaHostRegister"), False), ("stft has no kernel", False)],
+)
+def test_counts_are_exact_where_only_figures_are_missing(what, exact):
+    made = simulated()
+    lacking = sync(34, what, kind="unsupported")
+    text = page(replace(made, run=replace(made.run, events=(*made.run.events[:3], lacking))), width=120)
+    assert ("counts are exact" in text) is exact
+    assert ("counts may lack something" in text) is not exact
+    assert f"the simulation cannot do this: {what.split(':')[0]}" in text
 
 
 def on_cpu():
@@ -376,11 +390,11 @@ def test_a_run_that_answers_counts_in_calls():
 def test_what_is_regular_in_evaluation_alone_is_told_by_its_batches(others, heading):
     """Pictures saved in evaluation, and every so many steps in training as well: no wait of every step."""
     rare = {"train_turns": 2, "train_steps": 2, "trained": 7 * STEPS}
-    seen = replace(sync(40), count=7 * STEPS + 40, **rare, eval_turns=10, evaluated=40)
+    seen = replace(sync(40), count=7 * STEPS + 10, **rare, eval_turns=10, evaluated=10)
     evidence = run(events=(seen, *others), simulated=True, eval_batches=10)
     text = page(report(evidence, unfound=evidence.events))
     assert f"Waits and copies of every {heading} that no finding names\n" in text
-    assert "train.py:40: synchronisation (item), 4 an evaluation batch" in " ".join(text.split())
+    assert "train.py:40: synchronisation (item), 1 an evaluation batch" in " ".join(text.split())
 
 
 def test_the_time_between_two_requests_is_the_models_in_no_sentence():

@@ -157,7 +157,7 @@ def by_variable(finding: Finding, run: Evidence, variable: str, is_meant: Callab
     value = environment.get(variable) if environment is not None else None
     on = is_meant(value) if value is not None else False if environment is not None else None
     shown = f"{variable} was {value}" if value is not None else f"{variable} was not set"
-    return by_setting(finding, run, on, (f"{shown} while it trained",) * 2)
+    return by_setting(finding, run, on, (f"{shown} while it {run.trained}",) * 2)
 
 
 def by_optimizers(finding: Finding, run: Evidence, switch: str, is_slow: Callable[[object], bool]) -> Verdict:

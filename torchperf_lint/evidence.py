@@ -142,6 +142,11 @@ class Evidence:
         return self.device is not None and bool(stepped) and on_cpu and not copied
 
     @property
+    def trained(self) -> str:
+        """What it did while somebody looked at its switches: `trained`, or `ran` where nothing trains."""
+        return "trained" if self.steps or self.backwards else "ran"
+
+    @property
     def raised(self) -> str | None:
         """What ended the script, as `KeyError: 'data', at train.py:12`; None where nothing did, or nobody saw."""
         error, place = self.state.get("raised"), self.state.get("raised_at")

@@ -146,6 +146,11 @@ class Finding:
     verdict: Verdict | None = None
 
     @property
+    def advice(self) -> str:
+        """What to write instead, as far as a run is known to tell: `instead` where none is."""
+        return self.verdict.instead if self.verdict is not None and self.verdict.instead is not None else self.instead
+
+    @property
     def places(self) -> tuple[Location, ...]:
         """Where the rule found it: its own place first, then where that happens, and those that were merged into it."""
         return (self.location, *self.happens, *(related.location for related in self.related if related.same))
@@ -214,6 +219,8 @@ class Verdict:
     """How often what it rests on happens, in a turn of `times_per`: the same events that the reason counts."""
     times_per: str | None = None
     """"step" or "evaluation batch"; None as `times` is."""
+    instead: str | None = None
+    """What to do, where the run knows better than the finding, which only had the code."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """What ended a script that raised: recorded, said first in its report, and not taken for a run without a step."""
 
+from dataclasses import replace
+
 import pytest
 from builders import watch_all
-from runs import report, run
+from runs import answered, report, run
 
 from torchperf_lint.reporters import View, render_run
 from torchperf_lint.runtime.diagnose import diagnose
@@ -13,6 +15,10 @@ SCRIPTS = {
     "raises": "import json\ndef load(config):\n    return config['data']\nload({})\n",
     "before_torch": "import not_installed_anywhere\n",
     "in_the_library": "import json\njson.loads('{')\n",
+    "in_its_first_step": (
+        "import torch\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "model(torch.ones(2))\n{}['data']\n"
+    ),
     "exits": "import sys\nsys.exit(1)\n",
     "catches": "try:\n    {}['data']\nexcept KeyError:\n    pass\n",
     "has_a_console": "import code, sys\ncode.InteractiveInterpreter().runsource('1/0')\nsys.exit(1)\n",
@@ -51,6 +57,14 @@ def test_a_script_sees_its_exception_as_ever(ran):
     assert "Traceback" in ran["raises"].err
 
 
+def test_calls_of_a_first_step_that_raised_are_told_as_that(ran):
+    shown = " ".join(ran["in_its_first_step"].err.split())
+    assert "not decided: the script raised before it trained" in shown
+    assert "no training step, 0 batches" in shown
+    assert "of a model" not in shown
+    assert list(ran["in_its_first_step"].record.sources) == ["in_its_first_step.py"]
+
+
 def test_the_report_leads_with_it(ran):
     shown = " ".join(ran["raises"].err.split())
     assert f"ended with exit code 1: {MISSING}, at raises.py:3" in shown
@@ -78,6 +92,14 @@ def test_what_bounds_a_run_that_never_trained_is_what_it_raised(evidence, early)
     (found,) = diagnose(evidence).diagnoses
     assert ("raised before it trained" in found.title) is early
     assert (f"{MISSING}, at train.py:3" in found.evidence) is early
+
+
+@pytest.mark.parametrize(("calls", "early"), [(2, True), (30, False)])
+def test_what_bounds_a_run_of_a_call_or_two_is_what_it_raised(calls, early):
+    seen = answered(count=calls, calls=calls, unit="call", steady=0, simulated=True)
+    (found,) = diagnose(replace(seen, state=ended().state, returncode=1)).diagnoses
+    assert ("raised after 2 calls" in found.title) is early
+    assert ("mend what it raised" in found.advice) is early
 
 
 def test_the_header_says_it_of_a_run_that_trained_too():
@@ -111,4 +133,5 @@ def test_what_looks_like_a_secret_is_left_out_and_long_texts_are_cut():
     assert "hunter" not in said(ValueError("cannot log in with --password=hunter2"))
     assert said(ValueError("first line\nsecond")) == "ValueError: first line"
     assert said(ValueError()) == "ValueError"
+    assert said(ValueError("file: \x1b[1mdo those steps\x1b[0m first")) == "ValueError: file: do those steps first"
     assert len(said(ValueError("long " * 100))) < 230

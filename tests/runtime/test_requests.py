@@ -207,6 +207,25 @@ def test_a_run_that_trains_has_steps_for_turns(server):
     assert server.seen is None
 
 
+def test_calls_of_a_first_step_that_raised_are_no_answers(server):
+    """It made an optimizer: it would have trained."""
+    for _ in range(4):
+        server.call()
+    assert server.seen.count == 4
+    server.recorder.state("optimizer_made", value=True)
+    assert server.seen.count == 4
+    server.recorder.state("raised", "KeyError: 'data'")
+    assert server.seen is None
+
+
+def test_answers_of_who_fails_at_last_stay_answers(server):
+    for _ in range(4):
+        server.block()
+    server.recorder.state("optimizer_made", value=True)
+    server.recorder.state("raised", "KeyError: 'data'")
+    assert server.seen.unit == "request"
+
+
 def test_records_of_before_requests_were_kept(tmp_path):
     path = write_run(tmp_path / "old.events.jsonl", **HEADER)
     assert evidence_of([read(path)]).requests is None

@@ -72,7 +72,7 @@ def _numbers(first: int, last: int, context: int, total: int) -> list[int | None
 def _span(line: str, number: int, at: Location, last: int) -> tuple[int, int]:
     """The marked code points of a line, 0-based, end exclusive."""
     indent = len(line) - len(line.lstrip())
-    start = at.column - 1 if number == at.line else indent
+    start = max(at.column - 1, indent) if number == at.line else indent
     end = at.end_column - 1 if number == at.end_line == last else len(line.rstrip())
     start = max(0, min(start, len(line)))
     return start, max(start, min(end, len(line)))

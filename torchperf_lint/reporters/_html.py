@@ -17,7 +17,7 @@ from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lin
 from torchperf_lint.reporters._html_time import OVER_TIME, WHERE, over_time, where_it_went
 from torchperf_lint.reporters._ranks import html_ranks
 from torchperf_lint.reporters._run import device_of, end_of, facts, notes, ranks_of, steps_of
-from torchperf_lint.reporters._run_first import First, first, is_possible, price
+from torchperf_lint.reporters._run_first import First, first, head_of, is_possible, price
 from torchperf_lint.reporters._words import place
 from torchperf_lint.run_report import RunReport
 
@@ -144,7 +144,8 @@ def _to_do(todo: list[First]) -> str:
 
 def _shows_first(report: RunReport, todo: list[First]) -> bool:
     """Whether there is more to do than what stands above already."""
-    alone = len(todo) == 1 and todo[0].finding is None and todo[0].diagnosis is report.diagnoses[0]
+    only = todo[0] if len(todo) == 1 else First()
+    alone = only.diagnosis is not None and only.finding is None and only.diagnosis is report.diagnoses[0]
     return bool(todo) and not alone
 
 
@@ -165,10 +166,15 @@ def _entry(entry: First, report: RunReport, frames: Frames) -> list[Markup]:
         sure = f" ({finding.confidence})" if is_possible(finding) else ""
         parts.append(el("p", el("strong", path_in(place(finding.location))), f" {finding.code} {finding.name}{sure}"))
         parts.append(frames.of(finding))
-        said = [("instead", instead(finding.instead))]
+        said = [("instead", instead(finding.advice))]
         if finding.verdict is not None:
             said += [("seen", code_in(finding.verdict.reason)), ("price", joined(price(finding.verdict, report.run)))]
         parts.append(described(said))
+    if entry.unnamed is not None:
+        parts.append(el("p", el("strong", path_in(head_of(entry.unnamed, report)))))
+        parts.append(frames.at(entry.unnamed.at))
+        if entry.unnamed.meaning is not None:
+            parts.append(described([("what", code_in(entry.unnamed.meaning))]))
     return parts
 
 

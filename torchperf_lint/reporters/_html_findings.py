@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchperf_lint.model import Finding, Outcome
+from torchperf_lint.model import Finding, Location, Outcome
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._frame import frame
 from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined, lines, path_in, table
@@ -106,7 +106,7 @@ def _card(finding: Finding, number: int, report: RunReport, frames: Frames) -> M
     said = [("seen", code_in(verdict.reason))] if verdict is not None else []
     if verdict is not None and confirms:
         said.append(("price", joined(price(verdict, report.run))))
-    said.append(("instead", instead(finding.instead)))
+    said.append(("instead", instead(finding.advice)))
     said += [
         (name, code_in(why)) for name, why in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)) if why
     ]
@@ -145,7 +145,10 @@ class Frames:
 
     def of(self, finding: Finding) -> Markup:
         """A frame, or why there is none."""
-        at = finding.location
+        return self.at(finding.location)
+
+    def at(self, at: Location) -> Markup:
+        """The same of any place."""
         if not self._is_what_ran(at.path):
             return el("p", "The file is not here as it ran, so its lines are not shown.", class_="dim")
         rows = frame(self._sources.lines(at), at, _COLUMNS, context=1)
@@ -177,7 +180,7 @@ def sites(report: RunReport) -> Markup:
     if hot:
         rows = [(path_in(unnamed_at(entry, report)), said_at(entry, run)) for entry in hot[:_MOST_SITES]]
         caption = "Lines of the project, then of packages; the costliest first"
-        parts += [el("h2", unnamed_heading(report), id="sites"), table(caption, ("where", "what"), rows)]
+        parts += [el("h2", unnamed_heading(report, hot), id="sites"), table(caption, ("where", "what"), rows)]
         left = len(hot) - _MOST_SITES
         parts += [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []
     most = bursts(report)

@@ -25,6 +25,7 @@ from torchperf_lint.reporters._run_unnamed import unfound
 from torchperf_lint.reporters._words import counted, printable, problem, signal_name
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.stragglers import named
+from torchperf_lint.untold import counts_without
 
 _BETWEEN = " | "
 _MOST_DIAGNOSES = 3
@@ -53,7 +54,7 @@ def render_run(report: RunReport, view: View) -> str:
     show_first(sheet, report, todo)
     verdicts(sheet, report)
     if not view.quiet:
-        unfound(sheet, report)
+        unfound(sheet, report, [entry.unnamed.entry for entry in todo if entry.unnamed is not None])
         _notes(sheet, report)
     return sheet.text.lstrip("\n")
 
@@ -96,7 +97,8 @@ def ranks_of(run: Evidence) -> str:
 def device_of(run: Evidence) -> str:
     """The device, or that there was none, or what a simulated one can tell."""
     if run.simulated:
-        return _PARTIAL if any(event.kind == "unsupported" for event in run.events) else _EXACT
+        lacking = any(e.kind == "unsupported" and not counts_without(e.what) for e in run.events)
+        return _PARTIAL if lacking else _EXACT
     return run.device if run.device is not None else "no CUDA device"
 
 

@@ -14,20 +14,23 @@ from dataclasses import dataclass
 
 from torchperf_lint.amounts import ms, often, percent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.rates import EVALUATION, STEP, rate_of
+from torchperf_lint.rates import EVALUATION, STEP, per_eval_batch, per_step, rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._page import Page
 from torchperf_lint.reporters._verdicts import turn
 from torchperf_lint.reporters._words import counted, cut, printable
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import named
-from torchperf_lint.waits import GRADIENT, OF_INDEX
+from torchperf_lint.waits import COPY, GRADIENT, OF_INDEX
 
 _MOST_UNFOUND = 10
 _MOST_NAMES = 3
 _MOST_BURSTS = 3
-_LARGE, _SMALL, _FEWEST = 0.25, 0.05, 10
+_LARGE, _SMALL, _FEWEST = 0.15, 0.05, 10
 """Bursts are told where they make so large a part of all waits; a line of them from this part, and so many, on."""
+_OF_COPIES = 0.25
+"""The same of copies to the host alone: a checkpoint in one of few steps is a large part by the shortness of the run.
+"""
 ALL = "`--html FILE` and `--output-format json` list all"
 _INSTALLED = ("site-packages/", "dist-packages/")
 At = tuple[str, int]
@@ -50,11 +53,14 @@ class Unnamed:
         return _waits(self.events)
 
 
-def unfound(sheet: Page, report: RunReport) -> None:
-    """The lines that wait or copy in every step where no finding stands; ten of them. Then those of bursts."""
-    hot = unnamed(report)
+def unfound(sheet: Page, report: RunReport, told: Sequence[Unnamed] = ()) -> None:
+    """The lines that wait or copy in every step where no finding stands, but for those that are told already; ten of
+    them. Then those of bursts.
+    """
+    hot = [entry for entry in unnamed(report) if entry not in told]
     if hot:
-        sheet.heading(unnamed_heading(report))
+        heading = unnamed_heading(report, hot)
+        sheet.heading(f"Other {heading[0].lower()}{heading[1:]}" if told else heading)
         shown = cut(hot, _MOST_UNFOUND)
         for entry in shown:
             sheet.paragraph("", f"{unnamed_at(entry, report)}: {said_at(entry, report.run)}")
@@ -67,17 +73,17 @@ def unfound(sheet: Page, report: RunReport) -> None:
             sheet.paragraph("", f"{unnamed_at(entry, report)}: {said_of_burst(entry, report.run)}")
 
 
-def unnamed_heading(report: RunReport) -> str:
+def unnamed_heading(report: RunReport, hot: Sequence[Unnamed]) -> str:
     """What the lines have in common, and what their times mean where they have any."""
-    hot, run = unnamed(report), report.run
+    run = report.run
     timed = not run.simulated and any(e.blocked_ms for entry in hot for e in entry.events)
     bound = " (blocked: upper bound)" if timed else ""
-    units = {run.eval_unit if _of_evaluation(entry.events, run) else turn(run) for entry in hot}
+    units = {run.eval_unit if of_evaluation(entry.events, run) else turn(run) for entry in hot}
     every = " or ".join(sorted(units, key=lambda unit: unit != turn(run)))
     return f"Waits and copies of every {every} that no finding names{bound}"
 
 
-def _of_evaluation(events: Sequence[Event], run: Evidence) -> bool:
+def of_evaluation(events: Sequence[Event], run: Evidence) -> bool:
     """Whether it is evaluation that they happen regularly in: a mean over few training steps would mislead."""
     return bool(run.steps) and not run.every_training_step(events)
 
@@ -159,10 +165,16 @@ def unnamed_at(entry: Unnamed, report: RunReport) -> str:
 def _packaged_at(entry: Unnamed) -> str:
     called = _called(entry.via)
     if len(entry.packaged) == 1:
-        return f"in package {_shown(entry.packaged[0])}, {called}"
+        return f"in {_whole(entry.packaged[0])}, {called}"
     packages = list(dict.fromkeys(_package(path) for path, _ in entry.packaged))
+    what = "package" if all(_is_installed(path) for path, _ in entry.packaged) else "folder"
     several = "s" if len(packages) > 1 else ""
-    return f"{called}, {counted(len(entry.packaged), 'line')} of package{several} {_listed(packages)}"
+    return f"{called}, {counted(len(entry.packaged), 'line')} of {what}{several} {_listed(packages)}"
+
+
+def _whole(at: At) -> str:
+    """`package odes/step.py:7`; a file that is not installed is no package, and told by its path."""
+    return f"package {_shown(at)}" if _is_installed(at[0]) else _shown(at)
 
 
 def _called(via: At | None) -> str:
@@ -191,12 +203,12 @@ def site_of(event: Event) -> str:
     """`train.py:12`, or the package's line and the one that led there."""
     if event.via is None:
         return f"{printable(event.path)}:{event.line}"
-    return f"in package {_shown((event.path, event.line))}, {_called(event.via)}"
+    return f"in {_whole((event.path, event.line))}, {_called(event.via)}"
 
 
 def said_at(entry: Unnamed, run: Evidence) -> str:
-    """What the events are, how often, and what they cost."""
-    events = entry.events
+    """What the events are, how often, and what they cost; what comes in evaluation alone is not said of a step."""
+    events, others = apart(entry.events, run)
     parts = [said_of(events), *_rate(events, run)]
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
     turns, _ = run.paid_by
@@ -205,7 +217,15 @@ def said_at(entry: Unnamed, run: Evidence) -> str:
     bubble = run.bubble_per_step(event for event in events if event.kind == "sync")
     if bubble is not None:
         parts.append(f"the device idles {ms(bubble)} a step for it")
-    return ", ".join([*parts, *_most_at(entry)])
+    parts += _most_at(entry)
+    return f"{', '.join(parts)}; {', '.join([said_of(others), *_rate(others, run)])}" if others else ", ".join(parts)
+
+
+def apart(events: Sequence[Event], run: Evidence) -> tuple[Sequence[Event], Sequence[Event]]:
+    """Those that come in what they are told by, steps or evaluation, and those that come only in the other."""
+    per = per_eval_batch if of_evaluation(events, run) else per_step
+    own = [event for event in events if per(event, run) is not None]
+    return (own, [event for event in events if event not in own]) if own else (events, ())
 
 
 def _most_at(entry: Unnamed) -> list[str]:
@@ -214,7 +234,7 @@ def _most_at(entry: Unnamed) -> list[str]:
 
 def _rate(events: Sequence[Event], run: Evidence) -> list[str]:
     """How often, of the kind that happens most."""
-    rate = rate_of(events, run, EVALUATION if _of_evaluation(events, run) else STEP)
+    rate = rate_of(events, run, EVALUATION if of_evaluation(events, run) else STEP)
     if rate is None:
         return []
     unit = run.eval_unit if rate[1] == EVALUATION else STEP
@@ -255,13 +275,16 @@ def _what(event: Event) -> str:
     if event.attributes.get(OF_INDEX):
         return f"copy to the device (of an index of the host{_at(event)}, for its gradient)"
     if event.kind == "copy":
-        return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
+        unwaited = ", not waited for" if event.attributes.get("blocking") is False else ""
+        way = {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
+        return f"{way}{unwaited}"
     return f"synchronisation ({event.what})"
 
 
 def bursts(report: RunReport) -> list[Unnamed]:
     """The three lines with most waits, of those that no finding and no entry of every step names, where they make a
-    large part of all waits of the run: games played against oneself, an evaluation by hand, a decoder.
+    large part of all waits of the run: games played against oneself, an evaluation by hand, a decoder. Not what is
+    saved outside of every loop: of a run of few steps that is most, and of a whole one nothing.
     """
     run = report.run
     if not (run.steps or run.eval_total):
@@ -269,10 +292,12 @@ def bursts(report: RunReport) -> list[Unnamed]:
     told = named(report.report.findings, run, ("sync", "copy")) | {id(e) for u in unnamed(report) for e in u.events}
     left = [e for e in run.events if e.kind in ("sync", "copy") and e.path and id(e) not in told]
     rare = [events for events in _by_place(left) if not run.every_step(events) and not _sets_up(events)]
+    rare = [events for events in rare if not _saves(events)]
     whole = _waits(run.events)
     found = [entry for entry in _folded(rare) if entry.waits >= max(_SMALL * whole, _FEWEST)]
     found = sorted(found, key=lambda entry: -entry.waits)[:_MOST_BURSTS]
-    return found if sum(entry.waits for entry in found) >= _LARGE * whole else []
+    large = _OF_COPIES if all(_copies_to_host(entry.events) for entry in found) else _LARGE
+    return found if sum(entry.waits for entry in found) >= large * whole else []
 
 
 def _sets_up(events: Sequence[Event]) -> bool:
@@ -281,6 +306,16 @@ def _sets_up(events: Sequence[Event]) -> bool:
     if not turns:
         return any(event.kind == "copy" and event.what == "h2d" for event in events)
     return all(event.first_step == event.over_steps == event.train_steps == 1 for event in events)
+
+
+def _saves(events: Sequence[Event]) -> bool:
+    """Whether all that happens, and in no loop, is that tensors are copied to the host: `torch.save(state)`."""
+    return not any(event.train_turns + event.eval_turns for event in events) and _copies_to_host(events)
+
+
+def _copies_to_host(events: Sequence[Event]) -> bool:
+    copied = any(event.kind == "copy" for event in events)
+    return copied and all(event.what == ("d2h" if event.kind == "copy" else COPY) for event in events)
 
 
 def bursts_heading(found: Sequence[Unnamed], run: Evidence) -> str:

@@ -11,6 +11,7 @@ from torchperf_lint.rates import EVALUATION, rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.reporters._run import facts
 from torchperf_lint.reporters._run_unnamed import said_of, site_of
+from torchperf_lint.untold import counts_without
 
 _HEAD = ("where", "what", "times", "a step", "blocked, ms")
 _MOST = 50
@@ -67,7 +68,8 @@ def _most(events: Sequence[Event]) -> int:
 
 
 def _notes(run: Evidence) -> Iterable[str]:
-    lacking = sorted({event.what for event in run.events if event.kind == "unsupported"})
+    missing = {event.what for event in run.events if event.kind == "unsupported"}
+    lacking = sorted(what for what in missing if not counts_without(what))
     if lacking:
         yield f"the simulation cannot do this, so counts may lack some: {'; '.join(lacking)}"
     failed = {name: why for name, why in run.unwatched.items() if run.device is not None or name == "torch"}

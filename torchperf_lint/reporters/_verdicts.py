@@ -29,10 +29,11 @@ def word(entry: Verdict) -> str:
 def confirmed(findings: tuple[Finding, ...], run: Evidence) -> list[Finding]:
     """The confirmed findings, the dearest first: by bubble, else blocked time, else count per step."""
     found = [f for f in findings if f.verdict is not None and f.verdict.outcome is Outcome.CONFIRMED]
-    return sorted(found, key=lambda finding: (*_price(finding, run), finding.sort_key))
+    return sorted(found, key=lambda finding: (*price_key(finding, run), finding.sort_key))
 
 
-def _price(finding: Finding, run: Evidence) -> tuple[bool, float, float, bool, bool, float]:
+def price_key(finding: Finding, run: Evidence) -> tuple[bool, float, float, bool, bool, float]:
+    """Of a confirmed finding; the smaller, the dearer."""
     verdict = finding.verdict
     assert verdict is not None
     bubble, blocked = verdict.bubble_ms_per_step, verdict.blocked_ms_per_step

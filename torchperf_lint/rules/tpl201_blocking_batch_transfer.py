@@ -27,6 +27,7 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.uploads_in_turns import UploadInTurns, uploads_in_turns
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
+from torchperf_lint.pinned_in_run import with_advice
 from torchperf_lint.rule import SourceRule
 
 _GRAPHS = ("torch_geometric", "dgl")
@@ -193,7 +194,8 @@ class BlockingBatchTransfer(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
         seen = all_copies(run, finding, "h2d", lambda copy: copy.attributes.get("blocking") is not False)
-        return by_events(finding, run, seen, "blocking copy to the device", probes=("transfers",))
+        verdict = by_events(finding, run, seen, "blocking copy to the device", probes=("transfers",))
+        return with_advice(verdict, finding, run, seen)
 
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None

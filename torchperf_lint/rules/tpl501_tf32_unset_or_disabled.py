@@ -127,7 +127,8 @@ class Tf32UnsetOrDisabled(SourceRule):
         """By the precision of matrix products that a training step found."""
         precision = run.state.get("matmul_precision")
         if "cudnn" not in finding.message and precision not in (None, "highest") and run.ran(finding.location) != 0:
-            return Verdict(Outcome.REFUTED, f'the precision of matrix products was "{precision}" while it trained')
+            said = f'the precision of matrix products was "{precision}" while it {run.trained}'
+            return Verdict(Outcome.REFUTED, said)
         return unmeasured(run, finding.location, "no probe looks at which kernels run")
 
 

@@ -150,8 +150,8 @@ class LaunchBlockingOn(SourceRule, TextRule):
         if environment is None:
             return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("state", "the run ended before its third step"))
         if environment.get(_VARIABLE, "0") not in ("", "0"):
-            return Verdict(Outcome.CONFIRMED, f"{_VARIABLE} was {environment[_VARIABLE]} while it trained")
-        return Verdict(Outcome.REFUTED, f"{_VARIABLE} was not 1 while it trained")
+            return Verdict(Outcome.CONFIRMED, f"{_VARIABLE} was {environment[_VARIABLE]} while it {run.trained}")
+        return Verdict(Outcome.REFUTED, f"{_VARIABLE} was not 1 while it {run.trained}")
 
 
 def _is_on(value: ast.expr) -> bool:

@@ -146,8 +146,8 @@ class DeterministicLeftOn(SourceRule):
         switches = [run.state.get(key) for key in ("deterministic", "cudnn_deterministic")]
         on = any(switches) if None not in switches else None
         said = (
-            "deterministic algorithms were asked for while it trained",
-            "nobody asked for deterministic algorithms while it trained",
+            f"deterministic algorithms were asked for while it {run.trained}",
+            f"nobody asked for deterministic algorithms while it {run.trained}",
         )
         return by_setting(finding, run, on, said)
 

@@ -119,7 +119,7 @@ class BackendDisabled(SourceRule):
         if _VARIABLE in finding.message or "kernels of attention" in finding.message:
             return unmeasured(run, finding.location, "no probe looks at which kernels of attention run")
         enabled = run.state.get("cudnn_enabled")
-        said = ("cuDNN was switched off while it trained", "cuDNN was on while it trained")
+        said = (f"cuDNN was switched off while it {run.trained}", f"cuDNN was on while it {run.trained}")
         return by_setting(finding, run, None if enabled is None else not enabled, said)
 
 

@@ -143,7 +143,7 @@ class ProfilerLeftOn(SourceRule):
         """By whether a profiler recorded when training steps were looked at."""
         if "stack of every allocation" in finding.message:
             return unmeasured(run, finding.location, "no probe asks whether allocations are recorded")
-        said = ("a profiler recorded while it trained", "no profiler recorded in the steps that were looked at")
+        said = (f"a profiler recorded while it {run.trained}", "no profiler recorded in the steps that were looked at")
         return by_setting(finding, run, run.state.get("profiling"), said)
 
 

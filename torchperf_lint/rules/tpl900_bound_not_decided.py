@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import often, percent
 from torchperf_lint.bounds import DATA, WAITING, Bound, Loop, breakdown, loop_of
 from torchperf_lint.device_use import device_use
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.machine import machine_of
 from torchperf_lint.rates import per_step
 from torchperf_lint.recorded import Event
@@ -51,6 +51,10 @@ class BoundNotDecided(RunRule):
         if run.raised is not None and not (run.steps or run.requests or run.in_process or (loop and not run.simulated)):
             counts = _counts(run) if run.simulated and run.events else _seen(run)
             yield self._said("the script raised before it trained", f"{run.raised} ({counts})", _RAISED)
+        elif run.raised is not None and run.requests is not None and run.requests.calls < OFTEN_ENOUGH:
+            yield self._said(f"the script raised after {_seen(run)}", f"{run.raised} ({_counts(run)})", _RAISED)
+        elif run.simulated and run.stayed_on_host:
+            yield self._said("what it computes stays on the CPU", _counts(run), _ON_HOST)
         elif run.simulated and (run.steps or run.eval_batches or run.requests or run.events):
             yield self._said("times are not measured on a simulated device", _counts(run), _REAL)
         elif loop is not None:
@@ -70,6 +74,10 @@ class BoundNotDecided(RunRule):
 
 
 _REAL = "run it without `--simulate` on a machine with a GPU to learn what the counts cost"
+_ON_HOST = (
+    "where a device is to do it, move the model and each batch to it; else run it without `--simulate`, which tells "
+    "without a GPU, too, where the time of a step goes"
+)
 _RAISED = "mend what it raised, which its standard error tells in full, and run it again"
 _LONGER = "let it run longer, or give `--warmup` a smaller number"
 _NO_STEP = (

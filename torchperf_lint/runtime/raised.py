@@ -6,6 +6,7 @@ place of `sys.excepthook`. Others than the main thread's are not of interest: th
 
 from __future__ import annotations
 
+import re
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _MOST = 200
 """Characters of what it says."""
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+"""What colours a terminal: torch says some of its errors in bold."""
 _WITHIN = "Traceback (most recent call last)"
 """Errors of worker processes have the whole traceback of the worker's in theirs."""
 
@@ -39,7 +42,7 @@ def _is_of_console(error: Exception) -> bool:
 def said(error: Exception) -> str:
     """The first line of what it says, without what looks like a secret; of a traceback of another process, the last."""
     try:
-        lines = str(error).strip().splitlines()
+        lines = _ESCAPES.sub("", str(error)).strip().splitlines()
     except Exception:  # noqa: BLE001 -- the script's own `__str__`
         lines = []
     line = next(iter(lines), "")

@@ -229,7 +229,8 @@ def _package(site: Record | None) -> str | None:
 def _requests(run: RawRun) -> Requests | None:
     """Blocks without gradients are the requests where some came after the warm-up; else each call is one.
 
-    Where there was no such block at all, as in training that ends before its first backward pass, only calls are told.
+    Where there was no such block at all, as in training that ends before its first backward pass, only calls are told;
+    and none where it raised and has an optimizer: these were of its first step.
     """
     record, steps = run.requests, run.steps
     if record is None or any(steps.get(name) for name in ("steps", "backwards", "train_batches", "eval_batches")):
@@ -238,6 +239,9 @@ def _requests(run: RawRun) -> Requests | None:
     without_blocks = record.get("blocks") == 0  # records of before they were counted do not say
     by_block = not without_blocks and (requests["steady"] or (requests["n"] and not calls["steady"]))
     unit, chosen = ("request", requests) if by_block else ("call", calls)
+    few = unit == "call" or not chosen["steady"]
+    if few and run.state.get("optimizer_made") and run.state.get("raised"):
+        return None
     return Requests(
         unit=unit,
         count=chosen["n"],

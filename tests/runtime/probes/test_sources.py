@@ -56,6 +56,26 @@ def test_a_file_is_named_once(project):
     assert (project.directory / "run.events.jsonl").read_text(encoding="utf-8").count('"only_of_project.py"') == 1
 
 
+def test_the_main_module_is_named_after_python_took_its_file_from_it(project, monkeypatch):
+    project.add("script_of_project", "x = torch\n")
+    main = types.ModuleType("__main__")
+    main.__file__ = str(project.directory / "script_of_project.py")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    sources.install(project, None)
+    del main.__file__
+    assert project.read().sources == {"script_of_project.py": digest("x = torch\n")}
+
+
+def test_another_main_module_without_a_file_is_not_taken_for_the_script(project, monkeypatch):
+    project.add("script_of_project", "x = torch\n")
+    main = types.ModuleType("__main__")
+    main.__file__ = str(project.directory / "script_of_project.py")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    sources.install(project, None)
+    monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
+    assert project.read().sources == {}
+
+
 def test_the_main_module_is_looked_at_each_time(project, monkeypatch):
     sources.install(project, None)
     project.read()

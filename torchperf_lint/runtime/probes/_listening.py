@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from torchperf_lint.runtime import simulated
 from torchperf_lint.runtime.probes._callbacks import Trace
 from torchperf_lint.runtime.probes._profilers import Profilers
+from torchperf_lint.untold import counts_without
 
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _TRIED = (
@@ -107,6 +108,8 @@ class Ears:
             listener.heard(what)
 
     def _tell_missed(self, what: str) -> None:
+        if counts_without(what):
+            return
         for listener in self._listeners:
             listener.missed(what)
 

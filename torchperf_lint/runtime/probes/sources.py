@@ -34,6 +34,9 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 class _Sources:
     def __init__(self, session: Session) -> None:
         self.session = session
+        main = sys.modules.get("__main__")
+        self._main = (main, getattr(main, "__file__", None))
+        """Python takes the script's `__file__` from it when it ends: one that raised early was not looked at before."""
         self.restart()
 
     def restart(self) -> None:
@@ -48,7 +51,8 @@ class _Sources:
 
     def _new_files(self) -> Iterator[str]:
         for module in self._new_modules():
-            filename = getattr(module, "__file__", None)
+            main, file = self._main
+            filename = getattr(module, "__file__", file if module is main else None)
             if isinstance(filename, str) and filename not in self._files:
                 self._files.add(filename)
                 if self.session.sites.kind_of(filename) == PROJECT:

@@ -48,7 +48,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     if not hasattr(optimizer, "register_optimizer_step_post_hook"):
         return f"torch {torch.__version__} has no global optimizer hooks (2.0 or later has)"
     watched, traced = _Optimizers(session), _over_eval_frame.is_tracing(torch)
-    _wrap_steps(optimizer.Optimizer, watched, traced, by_hand)
+    _wrap_steps(session, optimizer.Optimizer, watched, traced, by_hand)
     _zeroing.watch(session, torch, optimizer.Optimizer, traced)
     if not hasattr(optimizer.Optimizer, _WRAPS) or any(map(_is_wrapped, _below(optimizer.Optimizer))):
         optimizer.register_optimizer_step_pre_hook(_hook(lambda _: watched.begins(_getframe(1)), traced))
@@ -58,6 +58,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 
 
 def _wrap_steps(
+    session: Session,
     cls: Any,  # noqa: ANN401
     watched: _Optimizers,
     traced: Callable[[], bool],
@@ -71,6 +72,7 @@ def _wrap_steps(
     @functools.wraps(original)
     def profile_hook_step(step: Any) -> Any:  # noqa: ANN401
         by_hand.made()
+        session.recorder.state("optimizer_made", value=True)
         return _over_eval_frame.stepping(original(step), traced, watched.begins, watched.ends)
 
     setattr(cls, _WRAPS, staticmethod(profile_hook_step))

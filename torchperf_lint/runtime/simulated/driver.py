@@ -13,8 +13,8 @@ from torchperf_lint.runtime.simulated import streams
 from torchperf_lint.runtime.simulated.generators import make_generators
 from torchperf_lint.runtime.simulated.naming import FORK, SELECTED
 from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.untold import NO_EFFECT, NO_MEMORY
 
-_NO_MEMORY = "the memory figures of torch.cuda: the simulated device does not track its memory"
 _MEMORY = 16 * 2**30
 """Bytes that the device claims to have; large enough that scripts which divide by it or compare with it go on."""
 
@@ -115,7 +115,7 @@ class Driver:
 
 def _untracked(answer: Any) -> Callable[..., Any]:  # noqa: ANN401
     def function(*_: Any, **__: Any) -> Any:  # noqa: ANN401
-        REPORTS.unsupported(_NO_MEMORY)
+        REPORTS.unsupported(NO_MEMORY)
         return answer
 
     return function
@@ -131,13 +131,13 @@ class _Runtime:
 
     def cudaMemGetInfo(self, device: int) -> tuple[int, int]:  # noqa: N802
         """(free, total) in bytes; untracked, so all is free."""
-        REPORTS.unsupported(_NO_MEMORY)
+        REPORTS.unsupported(NO_MEMORY)
         return _MEMORY, _MEMORY
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith("cuda"):
             raise AttributeError(name)
-        REPORTS.unsupported(f"torch.cuda.cudart().{name} does nothing under simulation")
+        REPORTS.unsupported(NO_EFFECT.format(name))
         return lambda *_: 0
 
 

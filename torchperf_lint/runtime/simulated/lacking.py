@@ -1,4 +1,6 @@
-"""Kernels that the host does not have under the name that C++ asks a device for: convolutions, fused cells, dropout."""
+"""Kernels that the host does not have under the name that C++ asks a device for: convolutions, fused cells, dropout;
+and the norm of groups, which torch's own kernel for any backend refuses where the input's channels are last.
+"""
 
 from __future__ import annotations
 
@@ -92,6 +94,11 @@ def _gru_cell_backward(grad_hy: Tensor, workspace: Tensor, has_bias: bool) -> tu
     return grad_given, grad_hidden, grad_hy * z, *biases
 
 
+def _group_norm(given: Tensor, *rest: Any) -> Any:  # noqa: ANN401
+    # As on a card, whose result is contiguous whatever the input's layout is.
+    return run_on_host(torch.ops.aten.native_group_norm.default, (given.contiguous(), *rest), {})
+
+
 def _never_nested(given: Tensor, mask: Tensor) -> bool:
     """Keeps TransformerEncoder, which asks this when it evaluates padded batches, on its dense path."""
     REPORTS.unsupported("TransformerEncoder's nested tensors are not simulated; its dense path runs instead")
@@ -102,6 +109,7 @@ KERNELS = {
     "convolution_overrideable": _convolution,
     "convolution_backward_overrideable": _convolution_backward,
     "native_dropout": _native_dropout,
+    "native_group_norm": _group_norm,
     "_nested_tensor_from_mask_left_aligned": _never_nested,
     "_thnn_fused_lstm_cell": _lstm_cell,
     "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,

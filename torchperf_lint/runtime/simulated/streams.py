@@ -11,6 +11,7 @@ import torch
 
 from torchperf_lint.runtime.simulated.naming import SELECTED, internal
 from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.untold import NO_TIME
 
 _numbers = itertools.count(1)
 _CUDA = 1
@@ -108,7 +109,7 @@ class Event:
         """Milliseconds that the host took between the two, as the simulation measures no device: scripts compute on."""
         if self._recorded is None or end_event._recorded is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        REPORTS.unsupported("Event.elapsed_time: the simulated device measures no time; the host's was returned")
+        REPORTS.unsupported(NO_TIME)
         return 1000 * (end_event._recorded - self._recorded)
 
 
