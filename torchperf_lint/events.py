@@ -13,7 +13,7 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     event       id, kind ("sync", "copy", "collective", "empty-cache", ...), what (of a "sync" in a backward pass that
                 searches its gradients for NaN "anomaly-mode"), site, attributes, of them `index_gradient` where a
                 simulated device's backward pass copies an index of the host again, and `gradient` the operation whose
-                gradient waits or copies there; of the kind
+                gradient waits or copies there, and `checkpoint` (true) where it saves one; of the kind
                 "compile" what became of it ("first", "again", "limit", "failed", "backward"), `last` line of the
                 function, whether it is `resumed` after a break, the `guard` that failed and the line `at` which its
                 value is used; of the kind "graph-break" "break" or "frame" (the function is not compiled at all) and

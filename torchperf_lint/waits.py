@@ -10,6 +10,8 @@ OF_INDEX = "index_gradient"
 """Attribute of a copy, and of its wait, that takes the index of `x[rows]` to the device again, for its gradient."""
 GRADIENT = "gradient"
 """Attribute of a wait or copy within autograd's own formula for the gradient of an operation: its name, "cumprod"."""
+CHECKPOINT = "checkpoint"
+"""Attribute of a wait or copy that saves a checkpoint: within `torch.save`, or what safetensors has in its place."""
 IN_SEARCH = "anomaly-mode"
 """What waits within backward passes that search their gradients for NaN (autograd's anomaly detection)."""
 

@@ -220,6 +220,13 @@ class _Calls:
             key = self._key()
             here.call = ("answers", key, at, here.waited)
             self.requests.call_begins(at, key, within=self._is_within_model(key))
+        else:
+            self._recorder.later(self._calls, get_ident())
+
+    def _calls(self, thread: int) -> None:
+        if self.timeline.is_training(thread):
+            with self._recorder.lock:
+                self._recorder.scopes.calls()
 
     def _acts_or_evaluates(self, module: Any, at: float, *, graded: bool) -> None:  # noqa: ANN401
         """What is trained is called without gradients, or with them (`graded`) in evaluation mode."""
