@@ -239,6 +239,7 @@ def _requests(run: RawRun) -> Requests | None:
         ms=spread(chosen["histogram"], bucket),
         between_ms=spread(chosen["between"], bucket),
         place=next((place_of(run, site) for site, _ in record["places"]), None),
+        at_place=next((times for _, times in record["places"]), None),
         between=_between_calls(run, record),
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.aftermath import Aftermath
+from torchperf_lint.runtime.call_places import CallPlaces
 from torchperf_lint.runtime.doubtful import Doubts
 from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
 from torchperf_lint.runtime.first_step import FirstStep
@@ -66,6 +67,7 @@ class Scopes:
         """Whether a model has been called outside of every pass before anything trained."""
         self._set_up: Touched = {}
         """Of the root, before the first such call."""
+        self._places = CallPlaces()
         self._answers: Touched = {}
         """Of the root, in such calls but for the last."""
         self._answered: Touched = {}
@@ -269,10 +271,11 @@ class Scopes:
         elif trains and self.current is self.aftermath.scope:
             self.current = self.aftermath.trains()
 
-    def answers(self) -> None:
+    def answers(self, key: Key | None = None) -> None:
         """A model is called where nothing trains: outside of every pass, that is a turn."""
         if self.current is not self.root:
             return
+        self._places.call(key, self.root.touched)
         add(self._answers if self._answering else self._set_up, self.root.touched)
         self.root.touched.clear()
         self.root.turn += 1
@@ -368,6 +371,7 @@ class Scopes:
         yield from self._changed
         self._changed.clear()
         if self._answering:
+            self._places.goes_on(self.root.touched)
             add(self.root.touched, self._answers)
             self._answers.clear()
             add(self._answered, self.root.touched)
@@ -378,6 +382,8 @@ class Scopes:
             return
         alone = self.evaluation if self._answering else self.outside
         yield from (self.train if trains else alone).take(self.root, root=True)
+        if self._answering and not self.evaluation.batches:
+            yield from self._places.counts()
         yield from self.runs.settle(self.steps)
 
     def _may_be_used(self, scope: Scope) -> bool:
