@@ -29,6 +29,7 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 histogram of step times, and of a process that trains with others one for each phase that it goes
                 through alone (`phases`) or where it meets them (`together`): [bucket, times], a bucket being the whole
                 part of the logarithm of ms over `bucket`; `undisturbed`: those before a profiler's window
+                `acts`: some of the calls between steps (`eval_calls`) were in training mode, without gradients
     pace        single steps, thinned out the same way on all ranks: number, then ms in each of `phases`
     spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times
                 are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to

@@ -48,6 +48,8 @@ class Evidence:
     eval_batches: int = 0
     eval_calls: int = 0
     """Turns of evaluation between training steps where neither reads a loader."""
+    acts: bool = False
+    """Whether some of these calls were in training mode, without gradients, as an agent acts."""
     backwards: int = 0
     """Backward passes that the script has called."""
     requests: Requests | None = None
@@ -223,7 +225,7 @@ class Evidence:
         if self.eval_batches and self.returncode and not self.steps and not self.backwards:
             return "batch"
         if self.eval_calls and not self.eval_batches:
-            return "call in evaluation mode"
+            return "call without gradients" if self.acts else "call in evaluation mode"
         return "evaluation batch" if self.eval_batches or not self.eval_total else CALL
 
     @property

@@ -81,6 +81,7 @@ def _single(run: RawRun) -> Evidence:
         backwards=steps.get("backwards", 0),
         eval_batches=steps.get("eval_batches", 0),
         eval_calls=steps.get("eval_calls", 0),
+        acts=bool(steps.get("acts")),
         requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
         segments=tuple(_segments(run, "train")),

@@ -246,14 +246,15 @@ class Scopes:
         if not (self.is_outside() or self.current.training or self.current.asked):
             self.current = self.aftermath.follows(self.current, self.root, ended=False)
 
-    def evaluates(self, key: Key | None, *, opens: bool, graded: bool = False) -> None:
-        """A call of what is trained, in evaluation mode, begins; `graded`: with gradients.
+    def evaluates(self, key: Key | None, *, opens: bool, graded: bool = False, acts: bool = False) -> None:
+        """A call of what is trained, in evaluation mode or (`acts`) not, begins; `graded`: with gradients.
 
         `opens`: nothing that could be trained has been called since the last step of an optimizer.
         """
         outside = self.is_outside() and self._is_training(self.root)
         if outside and self.runs.call_begins(key, opens=opens, graded=graded):
             self.current = self.runs.calls
+            self.runs.acts = self.runs.acts or acts
 
     def evaluated(self) -> None:
         """It has ended."""
