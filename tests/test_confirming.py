@@ -96,9 +96,34 @@ def test_evaluation_between_steps_that_reads_no_loader_is_judged_by_its_calls(co
     assert (verdict.times, verdict.times_per) == ((1.0, "evaluation batch") if count == 4 else (None, None))
 
 
-def test_a_check_of_one_batch_before_training_is_no_loop():
-    verdict = judge(evidence(event(count=1, train=0, evaluation=1, eval_of=1), eval_batches=11))
-    assert told(verdict) == ("refuted", "1 synchronisation in 1 of 11 evaluation batches: not every step")
+@pytest.mark.parametrize(
+    ("turns", "own", "outcome"),
+    [(1, 1, "unobservable"), (2, 2, "confirmed"), (1, 2, "unobservable"), (1, 3, "refuted")],
+)
+def test_an_evaluation_of_few_batches_beside_another_one_is_not_refuted_by_it(turns, own, outcome):
+    verdict = judge(evidence(event(count=turns, train=0, evaluation=turns, eval_of=own), eval_batches=11))
+    assert verdict.outcome.value == outcome
+    assert f"in {turns} of {own} evaluation batch" in verdict.reason
+    assert verdict.times == (1.0 if outcome == "confirmed" else None)
+
+
+@pytest.mark.parametrize(("steps", "outcome"), [(0, "confirmed"), (12, "refuted")])
+def test_one_evaluation_batch_confirms_nothing_that_few_steps_have(steps, outcome):
+    often = event(count=1 + bool(steps), train=bool(steps), evaluation=1, eval_of=1)
+    assert judge(evidence(often, steps=steps, train_batches=steps, eval_batches=1)).outcome.value == outcome
+
+
+@pytest.mark.parametrize(
+    ("ended", "outcome"),
+    [({}, "confirmed"), ({"returncode": 0}, "confirmed"), ({"returncode": 1}, "unobservable"),
+     ({"state": {"raised": "KeyError: 1"}}, "unobservable"), ({"returncode": 1, "backwards": 3}, "confirmed")],
+)  # fmt: skip
+def test_what_a_run_did_that_fell_short_of_its_first_step_confirms_nothing(ended, outcome):
+    """A model is moved to the device, and then the script raises."""
+    run = evidence(event(count=252, train=0), steps=0, train_batches=0, **ended)
+    assert judge(run).outcome.value == outcome
+    ended_early = "252 synchronisations; the run ended before its first step"
+    assert (judge(run).reason == ended_early) == (outcome == "unobservable")
 
 
 def test_of_several_events_the_most_regular_tells():

@@ -522,3 +522,24 @@ def test_what_no_finding_tells():
     evidence = run(told, cheap, hidden, outside, nowhere)
     assert verdict.unfound([finding("TPL101")], evidence, ("sync",)) == (hidden, cheap)
     assert verdict.unfound([finding("TPL101")], evidence, ("copy",)) == ()
+
+
+@pytest.mark.parametrize("found", [event(count=3, train_turns=0, eval_turns=3), None], ids=["seldom", "silent"])
+@pytest.mark.parametrize(
+    ("hot", "more", "outcome"),
+    [("it runs every training step: called at train.py:9", {}, "unobservable"),
+     ("it runs every evaluation batch", {}, "refuted"),
+     ("it runs every evaluation batch", {"returncode": 1}, "refuted"),
+     ("it runs every training step: called at train.py:9", {"backwards": 5}, "refuted")],
+)  # fmt: skip
+def test_a_run_that_trains_nothing_does_not_refute_what_is_said_of_training_steps(found, hot, more, outcome):
+    decoded = run(*([found] if found else []), **{"steps": 0, "train_batches": 0, "eval_batches": 32, **more})
+    judged = verdict.judged([finding("TPL101", why_hot=hot)], decoded)
+    assert judged[0].verdict.outcome.value == outcome
+
+
+def test_a_run_that_fell_short_of_its_first_step_refutes_nothing():
+    early = run(steps=0, train_batches=0, returncode=1)
+    assert verdict.judged([finding("TPL101")], early)[0].verdict == Verdict(
+        Outcome.UNOBSERVABLE, "the run ended before its first step"
+    )

@@ -16,6 +16,7 @@ from torchperf_lint.recorded import Event, LoaderRun
 
 NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate` shows where it would"
 ON_HOST = "all that a step updated is on the CPU and nothing was copied: the script used no device"
+ENDED_EARLY = "the run ended before its first step"
 _MOST_LINES = 3
 
 
@@ -61,6 +62,8 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Locatio
     reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"
     loops = run.steps or run.eval_total
     if not loops:
+        if run.fell_short:
+            return Verdict(Outcome.UNOBSERVABLE, f"{often}; {ENDED_EARLY}")
         unknown = f"{often}, and no step was seen to compare with"
         return Verdict(Outcome.UNOBSERVABLE, unknown) if count < OFTEN_ENOUGH else _priced(run, events, unknown)
     before = run.before_steps(events)
@@ -73,6 +76,8 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Locatio
     row = run.in_a_row(events)
     if row is not None:
         return _priced(run, events, f"{reason}, which lie within {row} in a row: a loop of its own")
+    if run.too_few(events):
+        return Verdict(Outcome.UNOBSERVABLE, f"{reason}, too few to judge")
     return Verdict(Outcome.REFUTED, f"{reason}: not every step")
 
 

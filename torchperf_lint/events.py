@@ -13,7 +13,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     event       id, kind ("sync", "copy", "collective", "empty-cache", ...), what (of a "sync" in a backward pass that
                 searches its gradients for NaN "anomaly-mode"), site, attributes, of them `index_gradient` where a
                 simulated device's backward pass copies an index of the host again, and `gradient` the operation whose
-                gradient waits or copies there, called in the forward pass at the site `forward`; of the kind
+                gradient waits or copies there, called in the forward pass at the site `forward`, and `checkpoint`
+                 (true) where it saves one; of the kind
                 "compile" what became of it ("first", "again", "limit", "failed", "backward"), `last` line of the
                 function, whether it is `resumed` after a break, the `guard` that failed and the line `at` which its
                 value is used; of the kind "graph-break" "break" or "frame" (the function is not compiled at all) and
@@ -29,6 +30,7 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 histogram of step times, and of a process that trains with others one for each phase that it goes
                 through alone (`phases`) or where it meets them (`together`): [bucket, times], a bucket being the whole
                 part of the logarithm of ms over `bucket`; `undisturbed`: those before a profiler's window
+                `acts`: some of the calls between steps (`eval_calls`) were in training mode, without gradients
     pace        single steps, thinned out the same way on all ranks: number, then ms in each of `phases`
     spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times
                 are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to

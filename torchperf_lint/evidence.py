@@ -48,6 +48,8 @@ class Evidence:
     eval_batches: int = 0
     eval_calls: int = 0
     """Turns of evaluation between training steps where neither reads a loader."""
+    acts: bool = False
+    """Whether some of these calls were in training mode, without gradients, as an agent acts."""
     backwards: int = 0
     """Backward passes that the script has called."""
     requests: Requests | None = None
@@ -152,6 +154,11 @@ class Evidence:
         error, place = self.state.get("raised"), self.state.get("raised_at")
         return None if error is None else f"{error}{f', at {place[0]}:{place[1]}' if place else ''}"
 
+    @property
+    def fell_short(self) -> bool:
+        """Whether an error, or a signal, ended it before anything trained."""
+        return not (self.steps or self.backwards) and bool(self.returncode or self.state.get("raised"))
+
     def turns(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many training turns, and evaluation turns, the most frequent of the events happened."""
         chosen = tuple(events)
@@ -160,7 +167,20 @@ class Evidence:
     def every_step(self, events: Iterable[Event]) -> bool:
         """Whether the events happen in at least half of the training steps, or of the turns of evaluation."""
         chosen = tuple(events)
-        return self.every_training_step(chosen) or _share(*self.evaluated(chosen)) >= HOT_SHARE
+        return self.every_training_step(chosen) or self._every_turn_of_evaluation(chosen)
+
+    def _every_turn_of_evaluation(self, events: tuple[Event, ...]) -> bool:
+        """Of a loop of one or two turns all must have it; one turn tells only what comes in no training step."""
+        part, whole = self.evaluated(events)
+        if whole >= OFTEN_ENOUGH:
+            return _share(part, whole) >= HOT_SHARE
+        alone = whole == self.eval_total and not self.turns(events)[0]
+        return part >= whole > (0 if alone else 1)
+
+    def too_few(self, events: Iterable[Event]) -> bool:
+        """Whether the events come in evaluation alone, in a loop of so few turns that it tells nothing of each turn."""
+        chosen = tuple(events)
+        return not self.turns(chosen)[0] and 0 < self.evaluated(chosen)[1] < OFTEN_ENOUGH
 
     def every_training_step(self, events: Iterable[Event]) -> bool:
         """Whether the events happen in at least half of the training steps."""
@@ -181,15 +201,17 @@ class Evidence:
     def evaluated(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many turns of evaluation, of how many, the one of the events happens that does so most regularly.
 
-        Of how many: those of its own passes, where that is known and they are no mere check before training.
+        Of how many: those of its own passes, where that is known. What comes in few turns in all tells least.
         """
         each = [(event.eval_turns, self.evaluated_in(event)) for event in events]
-        return max(each, key=lambda pair: (_share(*pair), pair[0]), default=(0, self.eval_total))
+        return max(
+            each, key=lambda pair: (pair[1] >= OFTEN_ENOUGH, _share(*pair), pair[0]), default=(0, self.eval_total)
+        )
 
     def evaluated_in(self, event: Event) -> int:
         """How many turns the evaluation has in which an event happens."""
         own = event.eval_of or 0
-        return min(own, self.eval_total) if own >= OFTEN_ENOUGH else self.eval_total
+        return min(own, self.eval_total) if own else self.eval_total
 
     def in_a_row(self, events: Iterable[Event]) -> int | None:
         """Over how many steps one of the events happened in at least half of them: a loop that is one of several."""
@@ -221,7 +243,7 @@ class Evidence:
         if self.eval_batches and self.returncode and not self.steps and not self.backwards:
             return "batch"
         if self.eval_calls and not self.eval_batches:
-            return "call in evaluation mode"
+            return "call without gradients" if self.acts else "call in evaluation mode"
         return "evaluation batch" if self.eval_batches or not self.eval_total else CALL
 
     @property

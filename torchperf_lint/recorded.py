@@ -206,6 +206,8 @@ class Requests:
     between_ms: Spread | None
     place: tuple[str, int] | None
     """(path, line) where most calls come from."""
+    at_place: int | None = None
+    """How many of `calls` that is; None where nobody counted."""
     between: BetweenCalls | None = None
     """What the threads that answer do between two calls; None where their CPU time was not taken."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from torchperf_lint import catalog
 from torchperf_lint.amounts import often
+from torchperf_lint.confirming import ENDED_EARLY
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.merging import led_by
 from torchperf_lint.model import Finding, Outcome, Verdict
@@ -20,6 +21,7 @@ from torchperf_lint.waits import OF_INDEX
 logger = logging.getLogger(__name__)
 NEGLIGIBLE = 0.01
 """Below this share of the step a confirmed finding is not worth a change."""
+_TRAINING = "training step"
 
 
 def judged(findings: Iterable[Finding], run: Evidence, changed: Iterable[str] = ()) -> tuple[Finding, ...]:
@@ -86,9 +88,20 @@ def _verdict(finding: Finding, rule: SourceRule | None, run: Evidence, changed: 
     except Exception as error:
         logger.debug("%s could not judge", finding.code, exc_info=True)
         return Verdict(Outcome.UNOBSERVABLE, f"{finding.code} could not judge: {type(error).__name__}: {error}")
-    if blind is not None and verdict.outcome is Outcome.REFUTED:
-        return Verdict(Outcome.UNOBSERVABLE, blind)
-    return verdict
+    if verdict.outcome is not Outcome.REFUTED:
+        return verdict
+    silent = blind or _cannot_refute(finding, run)
+    return verdict if silent is None else Verdict(Outcome.UNOBSERVABLE, silent)
+
+
+def _cannot_refute(finding: Finding, run: Evidence) -> str | None:
+    """Why a run without a training step does not: it fell short of one, or does something else (a decoder)."""
+    if run.steps or run.backwards:
+        return None
+    if run.fell_short and not run.eval_total:
+        return ENDED_EARLY
+    of_training = any(_TRAINING in (said or "") for said in (finding.message, finding.why_hot))
+    return "the run trained nothing, and the finding is about training steps" if of_training else None
 
 
 def changed_sources(run: Evidence, root: Path) -> tuple[str, ...]:

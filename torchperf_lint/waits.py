@@ -12,6 +12,8 @@ GRADIENT = "gradient"
 """Attribute of a wait or copy within autograd's own formula for the gradient of an operation: its name, "cumprod"."""
 FORWARD = "forward"
 """Attribute of such a wait or copy in a record: the site where the forward pass called that operation."""
+CHECKPOINT = "checkpoint"
+"""Attribute of a wait or copy that saves a checkpoint: within `torch.save`, or what safetensors has in its place."""
 IN_SEARCH = "anomaly-mode"
 """What waits within backward passes that search their gradients for NaN (autograd's anomaly detection)."""
 

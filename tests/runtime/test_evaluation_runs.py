@@ -326,3 +326,44 @@ def test_evaluation_by_another_method_with_gradients_on(tmp_path):
         ("sync", "copy", 18): (0, 20, 20),
         ("sync", "item", 18): (0, 20, 20),
     }
+
+
+ACTS = """
+    import torch
+
+    class Policy(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def forward(self, x):
+            x = self.layer(x)
+            x.isnan().any().item()
+            return x
+
+    policy = Policy().cuda()
+    optimizer = torch.optim.SGD(policy.parameters(), 0.01)
+    x = torch.ones(4, 2, device="cuda")
+    for step in range(12):
+        loss = policy(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % EVERY == EVERY - 1:
+            for _ in range(4):
+                with torch.no_grad():
+                    policy(x).cpu()
+"""
+
+
+@pytest.mark.parametrize(
+    ("every", "calls", "inside"), [(3, 16, (12, 12, 16, 16)), (2, 0, (36, 12, 0, 0))], ids=["rollouts", "steps"]
+)
+def test_a_policy_in_training_mode_that_acts_between_some_steps(tmp_path, every, calls, inside):
+    """Its rollouts are no part of a step, unless they come in at least half of the steps."""
+    script = ACTS.replace("EVERY", str(every))
+    found = evidence_of([watch(tmp_path, script, options=["--simulate"]).record])
+    (read,) = [event for event in found.events if event.kind == "sync" and event.line == 11]
+    figures = (read.trained or 0, min(read.train_steps, found.steps), read.evaluated or 0, read.eval_turns)
+    assert (found.steps, found.eval_calls, figures) == (12, calls, inside)
+    assert not calls or found.eval_unit == "call without gradients"

@@ -96,7 +96,7 @@ def test_a_batch_that_is_fetched_to_be_dropped_is_none_of_evaluation(loop):
         loop.fetch(iterator)
         del iterator
         loop.event("checkpoint")
-    assert loop.turns() == {"upload": (12, 12, 0), "metric": (9, 0, 9), "checkpoint": (3, 0, 0)}
+    assert loop.turns() == {"upload": (12, 12, 0), "metric": (9, 0, 9), "checkpoint": (3, 2, 0)}
     assert loop.record().steps["eval_batches"] == 9
     assert loop.counts()["metric"]["eval_of"] == 9
 
@@ -522,3 +522,32 @@ def test_a_pass_ends_in_the_order_of_marks_though_its_iterator_is_long_gone():
     assert scope.gone
     assert list(scopes.settle()) == []
     assert (scopes.train.batches, scopes.evaluation.batches) == (2, 0)
+
+
+@pytest.mark.parametrize(("called", "batches_seen"), [(False, (0, 4)), (True, (0, 5))])
+def test_a_batch_drawn_for_its_shape_before_there_is_a_model_is_none_of_evaluation(loop, called, batches_seen):
+    """`shape = next(iter(loader))[0].shape`; where a model is called with it, it is one."""
+    drawn = loop.begin()
+    loop.fetch(drawn)
+    del drawn
+    loop.event("set-up")
+    if called:
+        loop.scopes.calls()
+    iterator = loop.begin()
+    for _ in range(4):
+        loop.fetch(iterator)
+        loop.scopes.calls()
+        loop.event("upload")
+    loop.fetch(iterator, got=False)
+    assert batches(loop) == batches_seen
+    assert loop.turns() == {"set-up": (1, 0, int(called)), "upload": (4, 0, 4)}
+
+
+def test_a_batch_drawn_for_a_step_is_training_though_no_model_has_been_called_before(loop):
+    for _ in range(4):
+        loop.fetch(loop.begin())
+        loop.event("upload")
+        loop.backward()
+        loop.step()
+    assert batches(loop) == (4, 0)
+    assert loop.turns() == {"upload": (4, 4, 0)}

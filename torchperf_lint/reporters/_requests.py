@@ -12,14 +12,17 @@ def requests_said(run: Evidence) -> str | None:
     found = run.requests
     if found is None:
         return None
-    parts = [f"{_counted(found)}{f' from {line(*found.place)}' if found.place else ''}"]
+    mixed = found.unit == "call" and found.at_place not in (None, found.calls)
+    most = f", {found.at_place} of them" if mixed else ""
+    parts = [f"{_counted(found)}{f'{most} from {line(*found.place)}' if found.place else ''}"]
     if found.unit == "request" and found.calls != found.count:
         parts.append(f"{often(found.calls / found.count)} calls of a model in each")
     waits = [event for event in run.events if event.kind == "sync"]
     # Set-up is no answer, but in records of before this was counted.
     reads = sum(e.count if e.evaluated is None and e.eval_turns else e.evaluated or 0 for e in waits)
+    mean = ", on average" if mixed else ""
     if reads:
-        parts.append(f"{often(reads / found.count)} synchronisation{'' if reads == found.count else 's'} in each")
+        parts.append(f"{often(reads / found.count)} synchronisation{'' if reads == found.count else 's'} in each{mean}")
     if not run.simulated:
         parts += _times(found)
     if found.most > 1:

@@ -21,7 +21,7 @@ from torchperf_lint.reporters._verdicts import turn
 from torchperf_lint.reporters._words import counted, cut, printable
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import named
-from torchperf_lint.waits import COPY, GRADIENT, OF_INDEX
+from torchperf_lint.waits import CHECKPOINT, COPY, GRADIENT, OF_INDEX
 
 _MOST_UNFOUND = 10
 _MOST_NAMES = 3
@@ -278,22 +278,23 @@ def _what(event: Event) -> str:
         unwaited = ", not waited for" if event.attributes.get("blocking") is False else ""
         way = {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
         return f"{way}{unwaited}"
-    return f"synchronisation ({event.what})"
+    return f"synchronisation ({event.what}){' of a checkpoint' if event.attributes.get(CHECKPOINT) else ''}"
 
 
 def bursts(report: RunReport) -> list[Unnamed]:
     """The three lines with most waits, of those that no finding and no entry of every step names, where they make a
-    large part of all waits of the run: games played against oneself, an evaluation by hand, a decoder. Not what is
-    saved outside of every loop: of a run of few steps that is most, and of a whole one nothing.
+    large part of all waits of the run: games played against oneself, an evaluation by hand, a decoder. Checkpoints are
+    none, nor what is saved outside of every loop: how large a part they are says how short the run was.
     """
     run = report.run
     if not (run.steps or run.eval_total):
         return []
     told = named(report.report.findings, run, ("sync", "copy")) | {id(e) for u in unnamed(report) for e in u.events}
-    left = [e for e in run.events if e.kind in ("sync", "copy") and e.path and id(e) not in told]
+    loops = [e for e in run.events if not e.attributes.get(CHECKPOINT)]
+    left = [e for e in loops if e.kind in ("sync", "copy") and e.path and id(e) not in told]
     rare = [events for events in _by_place(left) if not run.every_step(events) and not _sets_up(events)]
     rare = [events for events in rare if not _saves(events)]
-    whole = _waits(run.events)
+    whole = _waits(loops)
     found = [entry for entry in _folded(rare) if entry.waits >= max(_SMALL * whole, _FEWEST)]
     found = sorted(found, key=lambda entry: -entry.waits)[:_MOST_BURSTS]
     large = _OF_COPIES if all(_copies_to_host(entry.events) for entry in found) else _LARGE
@@ -320,7 +321,8 @@ def _copies_to_host(events: Sequence[Event]) -> bool:
 
 def bursts_heading(found: Sequence[Unnamed], run: Evidence) -> str:
     """How large a part of the waits they are."""
-    share = percent(sum(entry.waits for entry in found) / _waits(run.events))
+    loops = [event for event in run.events if not event.attributes.get(CHECKPOINT)]
+    share = percent(sum(entry.waits for entry in found) / _waits(loops))
     return f"{share} of the run's waits come in bursts, not in every step, at lines that no finding names"
 
 

@@ -12,6 +12,7 @@ from torchperf_lint.machine import machine_of
 from torchperf_lint.rates import per_step
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import RunRule
+from torchperf_lint.waits import CHECKPOINT
 
 
 class BoundNotDecided(RunRule):
@@ -132,9 +133,12 @@ def _counted_of(run: Evidence, kind: str, what: str) -> str:
     steady = [event for here in places.values() if run.every_training_step(here) for event in here]
     each = sum(rate for rate in (per_step(event, run) for event in steady) if rate is not None)
     evaluated = sum(_evaluated(event) for event in events)
-    rest = count - round(each * run.steps) - evaluated
+    rare = {id(event) for event in events} - {id(event) for event in steady}
+    saved = sum(e.count for e in events if id(e) in rare and e.attributes.get(CHECKPOINT) and not e.evaluated)
+    rest = count - round(each * run.steps) - evaluated - saved
     parts = [f"{often(each)} a step"] if each else []
     parts += [f"{evaluated} in evaluation"] if evaluated else []
+    parts += [f"{saved} in saving checkpoints"] if saved else []
     parts += [f"{rest if parts else 'all'} in some steps or outside of them"] if rest > 0 else []
     return f"{said}{', ' if len(parts) == 1 else ': '}{', '.join(parts)}"
 

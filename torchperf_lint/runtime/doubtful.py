@@ -11,7 +11,7 @@ from torchperf_lint.runtime.touched import add
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
-    from torchperf_lint.runtime.scope import Scope, Totals
+    from torchperf_lint.runtime.scope import Place, Scope, Totals
     from torchperf_lint.runtime.segments import Segments
     from torchperf_lint.runtime.touched import Touched
 
@@ -56,3 +56,26 @@ class Doubtful:
             if not evaluation.segments[segment][1]:
                 del evaluation.segments[segment]
         return set(self._touched)
+
+
+class Doubts:
+    """All of a process."""
+
+    def __init__(self) -> None:
+        self._by_loader: dict[object, dict[Place | None, Doubtful]] = {}
+        """Loader -> place -> what was handed over as evaluation's, though backward passes followed."""
+
+    def of(self, scope: Scope) -> Doubtful:
+        """What it is added to."""
+        return self._by_loader.setdefault(scope.loader or scope, {}).setdefault(scope.place, Doubtful())
+
+    def resolved(self, scope: Scope, learnt: set[object]) -> list[Doubtful]:
+        """An optimizer has stepped on this pass: what is training after all; its loader and its place are `learnt`."""
+        here = scope.loader or scope
+        found = list(self._by_loader.pop(here, {}).values())
+        if scope.place not in learnt and scope.place is not None:
+            others = [places.pop(scope.place, None) for places in self._by_loader.values()]
+            found += [doubtful for doubtful in others if doubtful is not None]
+            learnt.add(scope.place)
+        learnt.add(here)
+        return found

@@ -1,9 +1,10 @@
 """Evaluation that reads no loader, between the training steps of a loop that reads none either.
 
-What is trained is called in evaluation mode between two optimizer steps, once or several times in a row: that is a
-run. Runs in at least half of the steps are part of these: an agent acts before it learns. Fewer are evaluation, whose
-turns begin where the run's first call is made again. Where calls leave gradients on, a backward pass may follow that is
-of them (a script that never goes back to training mode): only if a call in training mode comes first, it is of another.
+What is trained is called in evaluation mode, or without gradients, between two optimizer steps, once or several times
+in a row: that is a run. Runs in at least half of the steps are part of these: an agent acts before it learns. Fewer are
+evaluation, or rollouts, whose turns begin where the run's first call is made again. Where calls leave gradients on, a
+backward pass may follow that is of them (a script that never goes back to training mode): only if a call in training
+mode comes first, it is of another.
 
 From a run's first call to the end of its last, all is evaluation. What stands between it and the steps around it is
 settled by what is known of the same line: seen within runs alone it is evaluation's, in steps alone training's; where
@@ -100,6 +101,8 @@ class EvaluationRuns:
         self._changed: set[Counter] = set()
         self.turns = 0
         """Turns of evaluation."""
+        self.acts = False
+        """Whether some of the calls were in training mode: those of an agent's policy, without gradients."""
 
     def call_begins(self, key: Key | None, *, opens: bool, graded: bool = False) -> bool:
         """A call in evaluation mode; False where it is of no run.

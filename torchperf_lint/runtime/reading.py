@@ -83,6 +83,7 @@ def _single(run: RawRun) -> Evidence:
         backwards=steps.get("backwards", 0),
         eval_batches=steps.get("eval_batches", 0),
         eval_calls=steps.get("eval_calls", 0),
+        acts=bool(steps.get("acts")),
         requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
         segments=tuple(_segments(run, "train")),
@@ -255,6 +256,7 @@ def _requests(run: RawRun) -> Requests | None:
         ms=spread(chosen["histogram"], bucket),
         between_ms=spread(chosen["between"], bucket),
         place=next((place_of(run, site) for site, _ in record["places"]), None),
+        at_place=next((times for _, times in record["places"]), None),
         between=_between_calls(run, record),
     )
 

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +20,7 @@ from torchperf_lint.runtime.counter import Counter
 from torchperf_lint.runtime.next_step import NextStep
 from torchperf_lint.runtime.scopes import Scopes
 from torchperf_lint.runtime.sites import Key, Sites
+from torchperf_lint.waits import CHECKPOINT
 
 Attributes = tuple[tuple[str, Any], ...]
 _LASTING_STATES = ("torch", "build")
@@ -49,6 +51,8 @@ class Recorder:
         self._header = dict(header)
         self.on_event: Callable[[str, str, Key | None, float | None], object] | None = None
         """Told of each event when it comes, while somebody wants to know: kind, what, site, ms."""
+        self.saving: set[int] = set()
+        """Threads that save a checkpoint now."""
         self.next_step: NextStep | None = None
         """Where the run is to end after some steps: what belongs to the last of them."""
         self._lasting: dict[tuple[str, str], Record] = {}
@@ -102,6 +106,8 @@ class Recorder:
         told = self.on_event
         if told is not None:
             told(kind, what, key, ms)
+        if self.saving and get_ident() in self.saving:
+            attributes = (*attributes, (CHECKPOINT, True))
         self.later(self._count, kind, what, attributes, key, ms, nbytes)
         self.tick()
 
@@ -159,6 +165,8 @@ class Recorder:
         touched = scope.touched.get(counter)
         if touched is None:
             touched = scope.touched[counter] = [0, 0, 0]
+            if scope.earlier is not None:
+                scope.earlier[counter] = (counter.scope, counter.turn, counter.last)
         touched[1] += 1
         if counter.last != step or counter.scope is not scope:
             touched[2] += 1

@@ -129,7 +129,7 @@ class Requests:
             self._calls.begins(at)
             if key in self._places or len(self._places) < _MOST_PLACES:
                 self._places[key] = self._places.get(key, 0) + 1
-            self._recorder.scopes.answers()
+            self._recorder.scopes.answers(key)
 
     def _comes_after(self, here: Here, left: Left, at: float, cpu: float | None, key: Key | None) -> None:
         """The time since this thread's last call, after the warm-up; `cpu` is None where it is the model's own."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torchperf_lint.runtime.counter import Counter
     from torchperf_lint.runtime.segments import Segments
     from torchperf_lint.runtime.sites import Key
     from torchperf_lint.runtime.touched import Touched
@@ -20,8 +21,11 @@ class Scope:
 
     __slots__ = (
         "alive",
+        "around",
         "asked",
         "batches",
+        "drawn",
+        "earlier",
         "ended",
         "fed",
         "fetched_since_backward",
@@ -62,9 +66,19 @@ class Scope:
         """Whether the iterator is no more, in the order of marks."""
         self.within: tuple[Scope, int] | None = None
         """The pass that waits meanwhile for a backward pass, and its turn."""
+        self.drawn = False
+        """Whether no model has been called before, nor within it."""
+        self.around: Scope | None = None
+        """The training pass from which it was last read."""
         self.touched: Touched = {}
+        self.earlier: dict[Counter, tuple[Scope | None, int, int]] | None = None
+        """Of what is touched: scope, turn and step in which it came before; None where nobody asks."""
         self.segments: Segments = {}
         """After the warm-up."""
+
+    def is_only_drawn(self) -> bool:
+        """`shape = next(iter(loader))[0].shape` before there is a model: what is set up meanwhile is no evaluation."""
+        return self.drawn and self.gone and self.turn == 1
 
     def drops_unused(self) -> None:
         """It is left: `if i == 10: break` leaves with a batch that has been fetched, and then not used.
@@ -79,15 +93,35 @@ class Scope:
             self.batches -= 1
 
 
+TRAINING, EVALUATION = "training", "evaluation"
+
+
 class Totals:
     """What scopes of one kind add up to."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str | None = None) -> None:
+        self._kind = kind
         self.batches = 0
         self.segments: Segments = {}
 
+    def take(self, scope: Scope, *, root: bool = False) -> Iterator[Counter]:
+        """Take over what the scope has gathered, and credit the counters with it."""
+        for counter, (turns, count, steps) in scope.touched.items():
+            if self._kind == TRAINING:
+                counter.train_turns += turns
+                counter.trained += count
+                counter.train_steps += steps
+            elif self._kind == EVALUATION:
+                counter.eval_turns += turns
+                counter.evaluated += count
+                # The root is handed over again and again: its turns so far are those of its answers.
+                counter.eval_of = max(counter.eval_of, scope.turn) if root else counter.eval_of + scope.batches
+            yield counter
+        scope.touched.clear()
+        self.add(scope)
+
     def add(self, scope: Scope) -> None:
-        """Take over what the scope has gathered."""
+        """Take over its time and its batches."""
         self.batches += scope.batches
         for segment, (seconds, times) in scope.segments.items():
             total = self.segments.setdefault(segment, [0.0, 0])

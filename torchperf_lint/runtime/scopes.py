@@ -14,11 +14,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.runtime.doubtful import Doubtful
+from torchperf_lint.runtime.aftermath import Aftermath
+from torchperf_lint.runtime.call_places import CallPlaces
+from torchperf_lint.runtime.doubtful import Doubts
 from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
 from torchperf_lint.runtime.first_step import FirstStep
 from torchperf_lint.runtime.gradients import Gradients, Parameters
-from torchperf_lint.runtime.scope import Place, Scope, Totals
+from torchperf_lint.runtime.scope import EVALUATION, TRAINING, Place, Scope, Totals
 from torchperf_lint.runtime.touched import Touched, add
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ class Scopes:
         self.root = Scope(lambda: True)
         self.current = self.root
         self.runs = EvaluationRuns(self.root, Scope(lambda: True))
-        self.train, self.evaluation, self.outside = Totals(), Totals(), Totals()
+        self.aftermath = Aftermath(self.root)
+        self.train, self.evaluation, self.outside = Totals(TRAINING), Totals(EVALUATION), Totals()
         self._open: dict[int, Scope] = {}
         """By the iterator's address."""
         self._over: list[Scope] = []
@@ -56,13 +59,15 @@ class Scopes:
         self._gradients = Gradients(self.owned)
         self._fed: list[Scope] = []
         """Whose batches the last backward pass followed, until an optimizer steps."""
-        self._doubtful: dict[object, dict[Place | None, Doubtful]] = {}
-        """Loader -> place -> what was handed over as evaluation's, though backward passes followed."""
+        self._doubts = Doubts()
         self._just_ended: Scope | None = None
+        self._called = False
+        """Whether a model has been called within a pass."""
         self._answering = False
         """Whether a model has been called outside of every pass before anything trained."""
         self._set_up: Touched = {}
         """Of the root, before the first such call."""
+        self._places = CallPlaces()
         self._answers: Touched = {}
         """Of the root, in such calls but for the last."""
         self._answered: Touched = {}
@@ -81,6 +86,7 @@ class Scopes:
                 self.current = self.root
         alive = weakref.ref(iterator, lambda _: self.later(self._lost, scope))
         scope = self._open[id(iterator)] = Scope(alive, loader, place)
+        scope.drawn = not self._called
         current = self.current
         if current.fetched_since_backward and not current.gone and current is not self.root:
             scope.within = (current, current.turn)
@@ -95,11 +101,11 @@ class Scopes:
     def _goes_back(self, scope: Scope, otherwise: Scope) -> None:
         """To the pass whose batch was still to be used when this one, which is over, began."""
         outer, turn = scope.within or (otherwise, 0)
-        if outer.ended or outer.gone or outer.turn != turn:
-            self.current = otherwise
-            return
-        outer.fetched_since_backward = True
-        self.current = outer
+        if outer.ended or outer.gone or outer.turn != turn or outer is self.root:
+            self.current = self.aftermath.follows(scope, otherwise)
+        else:
+            outer.fetched_since_backward = True
+            self.current = outer
 
     def of(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
         """The scope of a loader's iterator."""
@@ -110,12 +116,14 @@ class Scopes:
 
     def asked(self, scope: Scope) -> None:
         """A batch of this pass is being made: what happens meanwhile belongs to the turn that it begins."""
+        self.aftermath.comes(scope, self.current)
         scope.turn += 1
         scope.asked = True
         self._goes_to(scope)
 
     def fetched(self, scope: Scope) -> None:
         """A batch of this pass has arrived: a new turn begins, or has begun when it was asked for."""
+        self.aftermath.comes(scope, self.current)
         scope.turn += not scope.asked
         scope.asked = False
         scope.batches += 1
@@ -123,7 +131,6 @@ class Scopes:
         self._goes_to(scope)
 
     def _goes_to(self, scope: Scope) -> None:
-        """What comes next is of this pass."""
         self._trains_again()
         self.current = scope
         self._first = None
@@ -232,31 +239,44 @@ class Scopes:
 
     def is_outside(self) -> bool:
         """Whether no pass over a loader is under way."""
-        return self.current is self.root or self.current is self.runs.calls
+        return self.current in (self.root, self.runs.calls, self.aftermath.scope)
 
-    def evaluates(self, key: Key | None, *, opens: bool, graded: bool = False) -> None:
-        """A call of what is trained, in evaluation mode, begins; `graded`: with gradients.
+    def saves(self) -> None:
+        """A checkpoint is about to be written: an evaluation may be over."""
+        if not (self.is_outside() or self.current.training or self.current.asked):
+            self.current = self.aftermath.follows(self.current, self.root, ended=False)
+
+    def evaluates(self, key: Key | None, *, opens: bool, graded: bool = False, acts: bool = False) -> None:
+        """A call of what is trained, in evaluation mode or (`acts`) not, begins; `graded`: with gradients.
 
         `opens`: nothing that could be trained has been called since the last step of an optimizer.
         """
         outside = self.is_outside() and self._is_training(self.root)
         if outside and self.runs.call_begins(key, opens=opens, graded=graded):
             self.current = self.runs.calls
+            self.runs.acts = self.runs.acts or acts
 
     def evaluated(self) -> None:
         """It has ended."""
         if self.current is self.runs.calls:
             self.runs.call_ends()
 
+    def calls(self) -> None:
+        """A model is called where a loader has been read, and nothing trains yet."""
+        self._called, self.current.drawn = True, False
+
     def _trains_again(self, *, trains: bool = False) -> None:
         if self.current is self.runs.calls:
             self.runs.ends(trains=trains)
             self.current = self.root
+        elif trains and self.current is self.aftermath.scope:
+            self.current = self.aftermath.trains()
 
-    def answers(self) -> None:
+    def answers(self, key: Key | None = None) -> None:
         """A model is called where nothing trains: outside of every pass, that is a turn."""
         if self.current is not self.root:
             return
+        self._places.call(key, self.root.touched)
         add(self._answers if self._answering else self._set_up, self.root.touched)
         self.root.touched.clear()
         self.root.turn += 1
@@ -291,14 +311,7 @@ class Scopes:
 
     def _learns_from(self, scope: Scope) -> None:
         """What was handed over as evaluation's while nothing had been learnt there is training after all."""
-        here = scope.loader or scope
-        found = list(self._doubtful.pop(here, {}).values())
-        if scope.place not in self._learnt and scope.place is not None:
-            others = [places.pop(scope.place, None) for places in self._doubtful.values()]
-            found += [doubtful for doubtful in others if doubtful is not None]
-            self._learnt.add(scope.place)
-        self._learnt.add(here)
-        for doubtful in found:
+        for doubtful in self._doubts.resolved(scope, self._learnt):
             self._changed |= doubtful.moves(self.evaluation, self.train)
 
     def stepped(self, optimizer: int) -> None:
@@ -322,6 +335,7 @@ class Scopes:
         else:
             self.root = Scope(lambda: True)
         self.runs = EvaluationRuns(self.root, Scope(lambda: True))
+        self.aftermath = Aftermath(self.root)
         self.steps = 0
         self._first = None
         self._forget_answers()
@@ -344,13 +358,13 @@ class Scopes:
             if scope.ended or (scope.gone and not self._may_be_used(scope)):
                 self._over.append(self._open.pop(number))
             elif self._is_training(scope):
-                yield from self._hand_over(scope, self.train)
+                yield from self.train.take(scope)
             elif scope.gone:
                 yield from self._evaluates(scope, doubtful=True)
         over, self._over = self._over, []
         for scope in over:
             if self._is_training(scope):
-                yield from self._hand_over(scope, self.train)
+                yield from self.train.take(scope)
             else:
                 yield from self._evaluates(scope, doubtful=scope.training)
             if self.current is scope:
@@ -358,6 +372,7 @@ class Scopes:
         yield from self._changed
         self._changed.clear()
         if self._answering:
+            self._places.goes_on(self.root.touched)
             add(self.root.touched, self._answers)
             self._answers.clear()
             add(self._answered, self.root.touched)
@@ -367,7 +382,9 @@ class Scopes:
             self.outside.add(self.root)  # it may be the first step's: what was counted waits until that is known
             return
         alone = self.evaluation if self._answering else self.outside
-        yield from self._hand_over(self.root, self.train if trains else alone)
+        yield from (self.train if trains else alone).take(self.root, root=True)
+        if self._answering and not self.evaluation.batches:
+            yield from self._places.counts()
         yield from self.runs.settle(self.steps)
 
     def _may_be_used(self, scope: Scope) -> bool:
@@ -377,22 +394,5 @@ class Scopes:
     def _evaluates(self, scope: Scope, *, doubtful: bool) -> Iterator[Counter]:
         """As far as is known."""
         if doubtful:
-            of_loader = self._doubtful.setdefault(scope.loader or scope, {})
-            of_loader.setdefault(scope.place, Doubtful()).notes(scope)
-        yield from self._hand_over(scope, self.evaluation)
-
-    def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
-        for counter, (turns, count, steps) in scope.touched.items():
-            if totals is self.train:
-                counter.train_turns += turns
-                counter.trained += count
-                counter.train_steps += steps
-            elif totals is self.evaluation:
-                counter.eval_turns += turns
-                counter.evaluated += count
-                # The root is handed over again and again: its turns so far are those of its answers.
-                root = max(counter.eval_of, scope.turn)
-                counter.eval_of = root if scope is self.root else counter.eval_of + scope.batches
-            yield counter
-        scope.touched.clear()
-        totals.add(scope)
+            self._doubts.of(scope).notes(scope)
+        yield from (self.outside if scope.is_only_drawn() else self.evaluation).take(scope)

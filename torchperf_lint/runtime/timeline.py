@@ -69,9 +69,7 @@ class Timeline:
     def restart(self) -> None:
         """Forget everything: a forked child starts afresh."""
         self.on_fetch.clear()
-        self.steps = 0
-        self.batches = 0
-        self.backwards = 0
+        self.steps = self.batches = self.backwards = 0
         self._thread: int | None = None
         self._last: tuple[str, float, Key | None] | None = None
         self._aside: dict[str, float] = {}
@@ -384,6 +382,7 @@ class Timeline:
             "train_batches": scopes.train.batches,
             "eval_batches": scopes.evaluation.batches,
             "eval_calls": scopes.runs.turns,
+            "acts": scopes.runs.acts,
             "bucket": histograms.BUCKET,
             "histogram": sorted(self._histogram.items()),
             "undisturbed": sorted(self._undisturbed.items()),

@@ -220,24 +220,30 @@ class _Calls:
             key = self._key()
             here.call = ("answers", key, at, here.waited)
             self.requests.call_begins(at, key, within=self._is_within_model(key))
+        else:
+            self._recorder.later(self._calls, get_ident())
+
+    def _calls(self, thread: int) -> None:
+        if self.timeline.is_training(thread):
+            with self._recorder.lock:
+                self._recorder.scopes.calls()
 
     def _acts_or_evaluates(self, module: Any, at: float, *, graded: bool) -> None:  # noqa: ANN401
-        """What is trained is called without gradients, or with them (`graded`) in evaluation mode."""
+        """What is trained is called without gradients, in whatever mode, or with them (`graded`) in evaluation mode."""
         timeline, key, thread = self.timeline, self._key(), get_ident()
         opens = timeline.stepped_on == thread
         if graded and opens:
             self._leads(module)
         self.requests.here.call = ("evaluates" if graded else "acts", key, at, 0.0)
-        if not module.training:
-            self._evaluating = True
-            self._recorder.later(self._evaluates, key, opens, graded, thread)
+        self._evaluating = self._evaluating or not module.training
+        self._recorder.later(self._evaluates, key, opens, graded, module.training, thread)
         self._acts, self.learns = not graded or self._acts, False
         timeline.stepped_on = 0
 
-    def _evaluates(self, key: Key | None, opens: bool, graded: bool, thread: int) -> None:
+    def _evaluates(self, key: Key | None, opens: bool, graded: bool, acts: bool, thread: int) -> None:
         if self.timeline.is_training(thread):
             with self._recorder.lock:
-                self._recorder.scopes.evaluates(key, opens=opens, graded=graded)
+                self._recorder.scopes.evaluates(key, opens=opens, graded=graded, acts=acts)
 
     def _leaves_evaluation(self, thread: int) -> None:
         if self.timeline.is_training(thread):
