@@ -14,6 +14,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.called_later import bound_later
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.documented_tensors import is_documented_tensor
+from torchperf_lint.facts.engine_batches import batch_of_engine
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container, is_list_of_placeholders
@@ -310,9 +311,11 @@ def _by_role(values: Values, function: Function, parameter: Parameter, frame: Fr
     if function.name in FEEDS and is_fed(values.index, FunctionKey(frame.path, frame.function), parameter.name):
         return Value("batch", HOST, f"the batch of a step, which `{function.name}` is for", Confidence.LIKELY)
     hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
-    if hot is None or hot.depth or function.class_index < 0:
+    if hot is None or hot.depth:
         return None
-    return batch_of_step(values.index, FunctionKey(frame.path, frame.function), function, parameter)
+    key = FunctionKey(frame.path, frame.function)
+    step = batch_of_step(values.index, key, function, parameter) if function.class_index >= 0 else None
+    return step if step is not None else batch_of_engine(values, key, function, parameter)
 
 
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:
