@@ -32,6 +32,7 @@ from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.replay_priorities import sets_priorities
+from torchperf_lint.facts.retyped import retyped
 from torchperf_lint.facts.round_trips import (
     comes_back,
     comes_back_as_index,
@@ -249,7 +250,10 @@ def conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def copy_readings(file: SourceFile) -> tuple[Reading, ...]:
-    """The hot `.cpu()`, `.to("cpu")` and `.numpy(force=True)` of device tensors, where the copy blocks."""
+    """The hot `.cpu()`, `.to("cpu")` and `.numpy(force=True)` of device tensors, where the copy blocks.
+
+    And `.type(torch.FloatTensor)`, which names a type of the host, where what it makes is uploaded again.
+    """
     return file.once(_copy_readings)
 
 
@@ -289,7 +293,7 @@ def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
-    found = (*_readings(file, ("cpu", "numpy", "to"), _copied), *_helper_readings(file))
+    found = (*_readings(file, ("cpu", "numpy", "to", "type"), _copied), *_helper_readings(file))
     return tuple(_as_needed(file, reading) for reading in found if reading.read.value.kind != "batch")
 
 
@@ -372,6 +376,8 @@ def _copied(site: Site) -> ast.expr | None:
     if site.record.callee.endswith(".numpy"):
         force = site.keyword("force")
         return site.receiver if is_true(force) else None
+    if site.record.callee.endswith(".type"):
+        return retyped(site)
     if not site.record.callee.endswith(".to"):
         return site.receiver
     target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
