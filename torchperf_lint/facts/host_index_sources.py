@@ -14,8 +14,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured_indices import is_configured_list
 from torchperf_lint.facts.drawn_indices import drawn_index
 from torchperf_lint.facts.fresh import Fresh, is_random
-from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list, set_from_outside
+from torchperf_lint.facts.held import CHANGES
 from torchperf_lint.facts.held_index_arrays import holds_an_array
+from torchperf_lint.facts.held_index_lists import holds_a_list
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import copied_once, name_below, turns_inside, used_again
@@ -199,16 +200,7 @@ def _is_on_host(value: Value) -> bool:
 
 def _list(spot: Spot, index: ast.Attribute) -> Source | None:
     """`x[:, self.kept]`, where the constructor was given the list, and nothing changes it."""
-    values = spot.file.project.values
-    own = values.index.class_of(spot.file.path, spot.function)
-    if own is None or values.thing(index.value, spot.frame) != own:
-        return None
-    if spot.file.value(index, spot).kind != "sequence" and not given_as_list(values, own, index.attr):
-        return None
-    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, index.attr)]
-    if not setters or not all(builds(values, key) for key in setters) or set_from_outside(values, own, index):
-        return None
-    return _kept_list(index)
+    return _kept_list(index) if holds_a_list(spot, index) else None
 
 
 def _held_array(spot: Spot, index: ast.Attribute) -> Source | None:
