@@ -22,6 +22,7 @@ from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import copied_once, name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
+from torchperf_lint.facts.matched_by_callers import matched_by_callers
 from torchperf_lint.facts.matched_indices import matched_elsewhere
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.packed_lengths import mask_of_lengths
@@ -260,7 +261,7 @@ def _gives_one_for_each_dimension(call: ast.Call) -> bool:
 
 def _matched(spot: Spot, index: ast.expr) -> Source | None:
     """Tensors that a matcher, or another function of the project, made on the host."""
-    origin = matched_elsewhere(spot, index)
+    origin = matched_elsewhere(spot, index) or matched_by_callers(spot, index)
     if origin is None:
         return None
     return Source(
