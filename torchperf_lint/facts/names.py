@@ -308,14 +308,13 @@ def _as_annotated(value: Value, passed: Value) -> Value | None:
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:
     """The batch that Lightning hands to `training_step` is on the device already; what a model is fed is not."""
-    if function.name in FEEDS and is_fed(values.index, FunctionKey(frame.path, frame.function), parameter.name):
+    key = FunctionKey(frame.path, frame.function)
+    if function.name in FEEDS and is_fed(values.index, key, parameter.name):
         return Value("batch", HOST, f"the batch of a step, which `{function.name}` is for", Confidence.LIKELY)
-    hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
+    hot = values.hotness.functions.get(key)
     if hot is None or hot.depth:
         return None
-    key = FunctionKey(frame.path, frame.function)
-    step = batch_of_step(values.index, key, function, parameter) if function.class_index >= 0 else None
-    return step if step is not None else batch_of_engine(values, key, function, parameter)
+    return batch_of_step(values.index, key, function, parameter) or batch_of_engine(values, key, function, parameter)
 
 
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:
