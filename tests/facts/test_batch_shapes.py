@@ -244,21 +244,6 @@ PREPARED = {
         "from lightning import Fabric\nfabric = Fabric()\n"
         "loader = fabric.setup_dataloaders(loader, move_to_device=False)",
     ),
-    "ignite's engine": """
-def make(model, optimizer, device):
-    from ignite.engine import Engine
-
-    def update(engine, batch):
-        x, y = batch
-        x, y = x.to(device), y.to(device)
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()  # expect: TPL101
-
-    return Engine(update)
-""",
     "xla's parallel loader": training(
         "for x, y in loader:",
         "x = x.to(device)",
@@ -569,6 +554,27 @@ def test_ways_to_get_a_batch_from_a_loader(code, tmp_path):
 @pytest.mark.parametrize("code", ITEMS.values(), ids=ITEMS)
 def test_shapes_of_batches(code, tmp_path):
     check(code, tmp_path)
+
+
+OF_AN_ENGINE = """
+def make(model, optimizer, device):
+    from ignite.engine import Engine
+
+    def update(engine, batch):
+        x, y = batch
+        x, y = x.to(device), y.to(device)  # expect: TPL201
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()  # expect: TPL101
+
+    return Engine(update)
+"""
+
+
+def test_an_engine_of_ignite_moves_no_batch(tmp_path):
+    check(OF_AN_ENGINE, tmp_path)
 
 
 @pytest.mark.parametrize("code", PREPARED.values(), ids=PREPARED)

@@ -59,6 +59,44 @@ def test_the_loaders_of_what_is_joined_are_known():
     assert joined(others) == (True, 2)
 
 
+HELPER = """
+def prepared(batch, kinds, device):
+    if kinds == 2:
+        first, second, labels = batch
+        x = {join}
+    else:
+        x, labels = batch
+    return x.to(device), labels
+
+def train(trainLoader, model, device):
+    for batch in trainLoader:
+        x, labels = prepared(batch, 2, device)
+        loss = model(x).mean()
+        loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("join", "joined"),
+    [
+        ("torch.cat((first, second), dim=1)", True),
+        ("torch.cat((first.to(device), second.to(device)), dim=1)", False),
+        ("first", False),
+        ("fused(first, second)", False),
+    ],
+)
+def test_a_join_in_one_branch_of_a_helper(join, joined):
+    files = texts(HELPER.format(join=join))
+    project = Project.of_texts(files)
+    body = project.body("a.py")
+    assert body is not None
+    call = next(n for n in ast.walk(body.functions[1]) if ast.unparse(n) == "x.to(device)")
+    assert isinstance(call, ast.Call)
+    assert isinstance(call.func, ast.Attribute)
+    found = joined_on_host(project.values, call.func.value, Frame("a.py", 1, body.at(call)))
+    assert (found is not None) is joined
+
+
 @pytest.mark.parametrize(
     ("code", "joined"),
     [

@@ -251,3 +251,32 @@ def test_what_a_helper_moves_of_as_many_as_it_is_given(moved, device):
     site = site_of(ALL_MOVED.format(read="lengths.size()", moved=moved), "lengths.size()")
     assert site.receiver is not None
     assert site.file.value(site.receiver, site).device == device
+
+
+@pytest.mark.parametrize(
+    ("moves", "on_host"),
+    [
+        ("order = torch.randperm(n).to(y.device)", False),
+        ("order = torch.zeros(y.shape[0]).cuda()", False),
+        ("order = torch.ones_like(y).cuda()", False),
+        ("y = y.cuda()", True),
+        ("order = torch.clamp(y, 0, 1).cuda()", True),
+    ],
+)
+def test_what_is_only_asked_for_its_size(moves, on_host):
+    code = """
+        def permuted(y):
+            n, d = torch.zeros_like(y).size()
+            {moves}
+            return y[order]
+
+        def train(model, data, optimizer):
+            for x in DataLoader(data):
+                y = model.sample(x)
+                loss = permuted(y).mean()
+                loss.backward()
+                optimizer.step()
+        """
+    site = site_of(code.format(moves=moves), "permuted(y)")
+    value = site.file.project.values.of(site.call.args[0], site.frame)
+    assert (value.device == HOST) is on_host

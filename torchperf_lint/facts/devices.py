@@ -15,6 +15,7 @@ from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.spread_devices import spread_device, spreads
 from torchperf_lint.facts.tensor_types import type_of_tensor
+from torchperf_lint.facts.types_as_text import type_named
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.patterns import pattern
 
@@ -221,7 +222,9 @@ def is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
     if isinstance(made, ast.IfExp):
         return any(is_cuda_type(values, part, frame) for part in (made.body, made.orelse) if part is not node)
     things = values.types.things(frame.path, frame.function, chain(node))
-    return any(t.dotted.startswith("torch.cuda.") and t.dotted.endswith("Tensor") for t in things)
+    if any(t.dotted.startswith("torch.cuda.") and t.dotted.endswith("Tensor") for t in things):
+        return True
+    return (type_named(values, node, frame) or "").startswith("torch.cuda.")
 
 
 def moves_to_device(values: Values, node: ast.Call, frame: Frame) -> bool:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
 from torchperf_lint.facts.gathered import gathered
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
@@ -242,10 +243,26 @@ def _returned(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
     if frame.hops >= MAX_HOPS:
         return None
     targets = values.types.targets(frame.path, frame.function, chain(node.func))
-    body = values.body(targets[0].path) if len(targets) == 1 else None
+    if len(targets) > 1:
+        return None
+    made = [_given_back(values, key, frame) for key in targets or _methods_of_given(values, node, frame)]
+    return made[0] if made and all(made) else None
+
+
+def _methods_of_given(values: Values, node: ast.Call, frame: Frame) -> list[FunctionKey]:
+    """What `sde.draw_noise(x)` runs, of an object that callers pass, or passed to the function around."""
+    of = values.of(node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
+    if of is None or of.kind != "object" or of.thing is None or of.thing.kind != "instance":
+        return []
+    own = values.index.method(of.thing, node.func.attr)  # type: ignore[attr-defined]
+    return values.index.overrides(own) if own is not None else []
+
+
+def _given_back(values: Values, key: FunctionKey, frame: Frame) -> _Made | None:
+    """The first factory of what a function returns, where all that it returns is fresh."""
+    body = values.body(key.path)
     if body is None:
         return None
-    key = targets[0]
     inside = Frame(key.path, key.index, frame.at, frame.depth, frame.hops + 1, frame.steps)
     made = [_origin(values, r, inside._replace(at=body.at(r))) for r in body.returns(key.index)]
     return made[0] if made and all(made) else None

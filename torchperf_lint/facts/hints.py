@@ -6,6 +6,7 @@ import ast
 from functools import lru_cache
 
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.signatures import defaulted
 
 SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
@@ -74,9 +75,16 @@ def scalar_parameter(body: Body, function: int, name: str) -> bool:
 
 
 def are_numbers(node: ast.expr | None) -> bool:
-    """Whether an expression is a number that is written out, or a list of them."""
+    """Whether an expression is a number that is written out, or a list of them: `float("inf")`, `2**31 - 1`, too."""
     if isinstance(node, ast.List | ast.Tuple):
         return bool(node.elts) and all(are_numbers(element) for element in node.elts)
     if isinstance(node, ast.UnaryOp):
         return are_numbers(node.operand)
+    if isinstance(node, ast.BinOp):
+        both = (node.left, node.right)
+        return all(map(are_numbers, both)) and not any(isinstance(side, ast.List | ast.Tuple) for side in both)
+    if isinstance(node, ast.Call) and chain(node.func) == "float" and len(node.args) == 1:
+        return isinstance(node.args[0], ast.Constant)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("inf", "nan", "pi") and chain(node.value) in ("math", "np", "numpy", "torch")
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)

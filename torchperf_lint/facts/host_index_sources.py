@@ -14,13 +14,15 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured_indices import is_configured_list
 from torchperf_lint.facts.drawn_indices import drawn_index
 from torchperf_lint.facts.fresh import Fresh, is_random
-from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list, set_from_outside
+from torchperf_lint.facts.held import CHANGES
 from torchperf_lint.facts.held_index_arrays import holds_an_array
+from torchperf_lint.facts.held_index_lists import holds_a_list
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import copied_once, name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
+from torchperf_lint.facts.matched_by_callers import matched_by_callers
 from torchperf_lint.facts.matched_indices import matched_elsewhere
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.packed_lengths import mask_of_lengths
@@ -199,16 +201,7 @@ def _is_on_host(value: Value) -> bool:
 
 def _list(spot: Spot, index: ast.Attribute) -> Source | None:
     """`x[:, self.kept]`, where the constructor was given the list, and nothing changes it."""
-    values = spot.file.project.values
-    own = values.index.class_of(spot.file.path, spot.function)
-    if own is None or values.thing(index.value, spot.frame) != own:
-        return None
-    if spot.file.value(index, spot).kind != "sequence" and not given_as_list(values, own, index.attr):
-        return None
-    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, index.attr)]
-    if not setters or not all(builds(values, key) for key in setters) or set_from_outside(values, own, index):
-        return None
-    return _kept_list(index)
+    return _kept_list(index) if holds_a_list(spot, index) else None
 
 
 def _held_array(spot: Spot, index: ast.Attribute) -> Source | None:
@@ -268,7 +261,7 @@ def _gives_one_for_each_dimension(call: ast.Call) -> bool:
 
 def _matched(spot: Spot, index: ast.expr) -> Source | None:
     """Tensors that a matcher, or another function of the project, made on the host."""
-    origin = matched_elsewhere(spot, index)
+    origin = matched_elsewhere(spot, index) or matched_by_callers(spot, index)
     if origin is None:
         return None
     return Source(

@@ -6,6 +6,7 @@ import ast
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.passed import argument_for
@@ -15,6 +16,7 @@ from torchperf_lint.facts.values import Values
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
 _NAMES = 3
 """How many statements may lead to a join: `x = torch.cat([a, b])`, `x = x.view(-1, n)`, `x = x.to(device)`."""
+_BRANCHES = 8
 _AFTERWARDS = api.DERIVING - {"to", "type"}
 """Methods that leave what was joined on the host."""
 JOIN_THERE = (
@@ -35,7 +37,7 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
             break
         made = body.assigned_once(frame.function, node.id, frame.at)
         if made is None:
-            return None
+            return _joined_in_a_branch(values, body, node, frame)
         node, frame = _below_views(made), frame._replace(at=body.at(made))
     given = _seen_otherwise(values, node, frame) if isinstance(node, ast.Call) else None
     node = _below_views(given) if given is not None else node
@@ -48,6 +50,23 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
     parts = _parts(values, node.args[0], frame)
     on_host = all(part.kind in ("batch", "tensor") and part.device == HOST for part in parts)
     return node if parts and on_host and any(part.kind == "batch" for part in parts) else None
+
+
+def _joined_in_a_branch(values: Values, body: Body, name: ast.Name, frame: Frame) -> ast.Call | None:
+    """The join that one branch binds a name to, where all others bind it to a batch on the host, or join one as well.
+
+    Of batches whose loader is known the copy is one of a batch, however it came about.
+
+    x, target = batch                                  # of one kind
+    a, b, target = batch; x = torch.cat([a, b], 1)     # of two
+    """
+    reaching = body.reaching(frame.function, name.id, frame.at) or ()
+    made = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
+    whole = values.of(name, frame)
+    if not made or whole.origins or whole.kind not in ("tensor", "batch") or whole.device != HOST:
+        return None
+    joins = (joined_on_host(values, value, frame._replace(at=body.at(value))) for value in made[:_BRANCHES])
+    return next((join for join in joins if join is not None), None)
 
 
 def origins_of_parts(values: Values, join: ast.Call, frame: Frame) -> tuple[Origin, ...]:

@@ -11,8 +11,9 @@ from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.given import converted, given_tensor
+from torchperf_lint.facts.held import builds
 from torchperf_lint.facts.host_data import made_on_host
-from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
@@ -51,6 +52,8 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
         for function, value, buffer in _set_in(values, cls, attribute.attr, several) if cls.kind == "class" else ():
             for part in _alternatives(value):
                 if _stays_where_it_was(part, attribute.attr):
+                    continue
+                if _is_taken_from(part, attribute.attr) and builds(values, FunctionKey(cls.path, function)):
                     continue
                 told = None if buffer else _set_to(values, cls, function, part, attribute.attr, several)
                 if told is None:
@@ -129,6 +132,11 @@ def _stays_where_it_was(value: ast.expr, name: str) -> bool:
         if chain(value) == f"self.{name}":
             return True
     return False
+
+
+def _is_taken_from(value: ast.expr, name: str) -> bool:
+    """`self.order = self.order[torch.randperm(n)]`: what is taken from a tensor of the host is on the host."""
+    return isinstance(value, ast.Subscript) and chain(value.value) == f"self.{name}"
 
 
 def _is_container(values: Values, own: Thing, name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.devices import is_dtype
+from torchperf_lint.facts.types_as_text import type_named
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame, Value
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def _device_of_type(values: Values, given: ast.expr, frame: Frame) -> str | None
     else:
         things = values.types.things(frame.path, frame.function, ast.unparse(given)) if _plain(given) else ()
         names = {thing.dotted for thing in things if thing.kind == "external"}
+        text = type_named(values, given, frame) if not names & (_ON_HOST | _ON_DEVICE) else None
+        names = {text} if text is not None else names
     if names and names <= _ON_HOST | _ON_DEVICE:
         return DEVICE if names <= _ON_DEVICE else HOST if names <= _ON_HOST else ANYWHERE
     if is_dtype(values, given, frame):

@@ -45,6 +45,7 @@ _HOST = pattern(r"(?:^|_)(?:cpu|host)(?:_|$)", re.IGNORECASE)
 """What a device of the host is called: `loss.to(cpu_device)` is no upload."""
 _PREFETCH = pattern(r"prefetch")
 _PREFETCHED = pattern(r"\bnot (?:\w+\.)*\w*prefetch")
+_SIZES = frozenset({"shape", "size", "ndim", "dim", "numel", "device", "dtype"})
 _ROUNDS = 4
 """Bindings followed from what is moved back to what it was taken from."""
 
@@ -227,8 +228,13 @@ def _taken_from(names: set[str], frame: Frame, body: Body) -> frozenset[str]:
 
 
 def _roots(node: ast.expr) -> set[str]:
-    """The name below items, attributes and methods; of `Variable(x)` and other functions those they are given."""
+    """The name below items, attributes and methods; of `Variable(x)` and other functions those they are given.
+
+    What only asks for sizes, `torch.randperm(x.size(0))` and `x.shape[0]`, says nothing of where `x` is.
+    """
     while True:
+        if _asks_for_sizes(node):
+            return set()
         if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_function(node):
@@ -237,6 +243,17 @@ def _roots(node: ast.expr) -> set[str]:
             return {root for argument in node.args for root in _roots(argument)}
         else:
             return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def _asks_for_sizes(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in _SIZES
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_part(chain(node.func))
+    if isinstance(node.func, ast.Attribute) and _is_function(node):
+        return name in api.SIZED_FACTORIES | api.LIKE_FACTORIES
+    return name in _SIZES or name == "len"
 
 
 def _is_function(node: ast.Call) -> bool:

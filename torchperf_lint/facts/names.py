@@ -14,6 +14,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.called_later import bound_later
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.documented_tensors import is_documented_tensor
+from torchperf_lint.facts.engine_batches import batch_of_engine
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container, is_list_of_placeholders
@@ -313,12 +314,13 @@ def _as_annotated(value: Value, passed: Value) -> Value | None:
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:
     """The batch that Lightning hands to `training_step` is on the device already; what a model is fed is not."""
-    if function.name in FEEDS and is_fed(values.index, FunctionKey(frame.path, frame.function), parameter.name):
+    key = FunctionKey(frame.path, frame.function)
+    if function.name in FEEDS and is_fed(values.index, key, parameter.name):
         return Value("batch", HOST, f"the batch of a step, which `{function.name}` is for", Confidence.LIKELY)
-    hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
-    if hot is None or hot.depth or function.class_index < 0:
+    hot = values.hotness.functions.get(key)
+    if hot is None or hot.depth:
         return None
-    return batch_of_step(values.index, FunctionKey(frame.path, frame.function), function, parameter)
+    return batch_of_step(values.index, key, function, parameter) or batch_of_engine(values, key, function, parameter)
 
 
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:

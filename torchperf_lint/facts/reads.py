@@ -32,6 +32,7 @@ from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.replay_priorities import sets_priorities
+from torchperf_lint.facts.retyped import retyped
 from torchperf_lint.facts.round_trips import (
     comes_back,
     comes_back_as_index,
@@ -188,9 +189,7 @@ def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
     if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):
         return False
-    if had_before(file, site):
-        return False
-    return comes_back(file, site) is None
+    return not had_before(file, site) and comes_back(file, site) is None
 
 
 def uploaded_before(file: SourceFile, site: Site) -> int | None:
@@ -249,7 +248,7 @@ def conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def copy_readings(file: SourceFile) -> tuple[Reading, ...]:
-    """The hot `.cpu()`, `.to("cpu")` and `.numpy(force=True)` of device tensors, where the copy blocks."""
+    """The hot, blocking `.cpu()`, `.to("cpu")`, `.numpy(force=True)` of device tensors; and what `retyped` asks for."""
     return file.once(_copy_readings)
 
 
@@ -289,7 +288,8 @@ def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
-    found = (*_readings(file, ("cpu", "numpy", "to"), _copied), *_helper_readings(file))
+    copied = _readings(file, ("cpu", "numpy", "to"), _copied)
+    found = (*copied, *_readings(file, ("type",), retyped), *_helper_readings(file))
     return tuple(_as_needed(file, reading) for reading in found if reading.read.value.kind != "batch")
 
 

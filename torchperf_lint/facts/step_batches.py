@@ -38,6 +38,8 @@ def says_no_more(annotation: str) -> bool:
 
 def batch_of_step(index: Index, key: FunctionKey, function: Function, parameter: Parameter) -> Value | None:
     """The batch, where a parameter of a method that a framework calls is it."""
+    if function.class_index < 0:
+        return None
     bases = index.external_bases(Thing("class", key.path, function.class_index))
     place = next(n for n, each in enumerate(function.parameters) if each.name == parameter.name)
     if function.name in _LIGHTNING_STEPS and (parameter.name == "batch" or (place == 1 and is_lightning(bases))):

@@ -163,6 +163,8 @@ def join(values: Iterable[Value]) -> Value:
     solid = [value for value in found if value.kind not in ("plain", "unknown")]
     if {value.kind for value in solid} == {"sequence", "tensor"} and all(map(_on_host, solid)):
         solid = [value for value in solid if value.kind == "sequence"]  # `if one: masks = masks[0]`
+    if {value.kind for value in solid} == {"sequence", "batch"} and _are_batches(solid):
+        solid = [value for value in solid if value.kind == "batch"]  # `if type(data) is not list: data = [data]`
     if len({value.kind for value in solid}) != 1:
         return _tensor_or_batch(found) if kinds <= {"tensor", "batch", "plain"} else UNKNOWN
     merged = _same_kind(solid)
@@ -172,6 +174,13 @@ def join(values: Iterable[Value]) -> Value:
 def _on_host(value: Value) -> bool:
     whole = value if value.kind == "tensor" else value.item
     return whole is not None and whole.kind == "tensor" and whole.device == HOST
+
+
+def _are_batches(solid: list[Value]) -> bool:
+    """Whether all that is in the lists is a batch as well, and where the batches are: a batch may be a list itself."""
+    devices = {value.device for value in solid if value.kind == "batch"}
+    held = [value.item or UNKNOWN for value in solid if value.kind == "sequence"]
+    return len(devices) == 1 and all(item.kind == "batch" and item.device in devices for item in held)
 
 
 def _tensor_or_batch(found: list[Value]) -> Value:

@@ -85,6 +85,8 @@ class Values:
         """The folders of files that make the device the default; defaults.py fills it."""
         self.classes_by_words: dict[str, list[Thing]] | None = None
         """Class name in small letters -> the classes called so; called_after_class.py fills it."""
+        self.engine_runs: dict[FunctionKey, list[tuple[ast.expr, Frame]]] | None = None
+        """Update function of an ignite engine -> (argument, place) of each `run`; engine_batches.py fills it."""
         self.default_scripts: dict[str, frozenset[str]] | None = None
         """Path -> how the scripts that run the file always do; defaults.py fills it."""
 

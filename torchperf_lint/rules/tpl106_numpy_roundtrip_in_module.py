@@ -10,8 +10,9 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Reading, cause
+from torchperf_lint.facts.retyped import dtype_of_retyped
 from torchperf_lint.facts.round_trips import RoundTrip
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.torch_counterparts import counterpart
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -28,9 +29,9 @@ class NumpyRoundtripInModule(SourceRule):
     Flags copies of a device tensor to the host where the same function uploads what comes of it, or returns it and all
     of its callers do: after functions of numpy, scipy, OpenCV or PIL that torch has too, after functions of the project
     that call no others, after torch's own operations on the host, after tests of each element
-    (`[i != 0 for i in ids.tolist()]`), or after nothing at all; and where it comes back as the indices of a tensor on
-    the device. The finding stands at the copy to the host, the upload is named beside it, and no other rule reports
-    that one. It names what torch has instead.
+    (`[i != 0 for i in ids.tolist()]`), or after nothing at all, as `mask.type(torch.FloatTensor)` names a type of the
+    host; and where it comes back as the indices of a tensor on the device. The finding stands at the copy to the host,
+    the upload is named beside it, and no other rule reports that one. It names what torch has instead.
 
     ## Why it is slow
     The copy to the host waits until everything queued on the device has run, one core does the work while the device
@@ -86,7 +87,7 @@ class NumpyRoundtripInModule(SourceRule):
     """
 
     code, name, since = "TPL106", "numpy-roundtrip-in-module", "0.1.0"
-    triggers = (".cpu(", ".numpy(", ".to(")
+    triggers = (".cpu(", ".numpy(", ".to(", ".type(")
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -104,7 +105,7 @@ class NumpyRoundtripInModule(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}, and line "
             f"{line} {how}",
-            instead=_instead(file, receiver, trip),
+            instead=_instead(file, site, receiver, trip),
             value=read.value,
             hot=read.hot,
             severity=copy_severity(file, read),
@@ -118,7 +119,13 @@ class NumpyRoundtripInModule(SourceRule):
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
-def _instead(file: SourceFile, receiver: ast.expr, trip: RoundTrip) -> str:
+def _instead(file: SourceFile, site: Site, receiver: ast.expr, trip: RoundTrip) -> str:
+    dtype = dtype_of_retyped(site)
+    if dtype is not None:
+        return (
+            f"write `{file.brief(receiver)}.to({dtype})`: a type of the host takes there what it converts, a dtype "
+            f"converts it on the device, and line {trip.upload.lineno} has nothing to upload then"
+        )
     kept, then = f"leave `{file.brief(receiver)}` on the device", "has nothing to upload then"
     worked = [function for function in trip.through if function not in _MADE_ANEW]
     known = [(function, there) for function in worked if (there := counterpart(function)) is not None]

@@ -1,0 +1,55 @@
+"""Lists that a module holds and indexes with."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.host_indices import host_indices
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+CODE = """
+    class Angles(nn.Module):
+        def __init__(self, width, dims, kept=(0, 2), names=("a", "b"), few=None):
+            super().__init__()
+            self.dims = {made}
+            self.proj = nn.Linear(width, width)
+
+        def forward(self, q: torch.Tensor):
+            {first}
+            q = self.proj(q.to("cuda"))
+            return q[{index}]
+    """
+
+
+def told(made, index="..., self.dims", first="pass"):
+    files = texts(CODE.format(made=made, index=index, first=first))
+    found = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    return [ast.unparse(one.spot.expression) for one in found]
+
+
+@pytest.mark.parametrize("made", ["tuple(dims)", "list(dims)", "sorted(set(dims))", "[2, 0]", "(2, 0)", "kept"])
+def test_a_list_beside_another_index(made):
+    assert told(made) == ["self.dims"]
+
+
+@pytest.mark.parametrize("made", ["list(dims)", "sorted(dims)", "[2, 0]"])
+def test_a_list_alone(made):
+    assert told(made, "self.dims") == ["self.dims"]
+
+
+@pytest.mark.parametrize("made", ["tuple(dims)", "(2, 0)", "kept"])
+def test_a_tuple_alone_is_an_index_for_each_dimension(made):
+    assert told(made, "self.dims") == []
+
+
+@pytest.mark.parametrize("made", ["dims", "names", "few", "dims[0]", "slice(dims)", "len(dims)"])
+def test_what_may_be_one_number_or_a_slice(made):
+    assert told(made) == []
+
+
+def test_a_list_that_a_pass_changes():
+    assert told("list(dims)", first="self.dims.append(len(q))") == []

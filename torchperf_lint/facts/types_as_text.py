@@ -1,0 +1,71 @@
+"""The type of a tensor that a setting names as text: `x.type(args.type)`, of which the default is one of CUDA.
+
+    parser.add_argument("--type", default="torch.cuda.FloatTensor")
+    def train(loader, kind="torch.cuda.FloatTensor"): ...
+
+A default says where a program runs unless somebody asks for something else.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.hints import default_of
+from torchperf_lint.facts.records import END_OF_FILE
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.patterns import pattern
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.bodies import Body
+    from torchperf_lint.facts.values import Values
+
+_SETTINGS = pattern(r"^(?:args?|opts?|cfg|config|flags|FLAGS|hparams|hps|params|options)$")
+_TYPE = pattern(r"^torch\.(?:cuda\.)?\w*Tensor$")
+
+
+def type_named(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    """The text of a type, `torch.cuda.FloatTensor`, that an expression stands for unless somebody asks for another."""
+    body = values.body(frame.path)
+    text: ast.expr | None = node
+    if isinstance(node, ast.Name) and body is not None:
+        text = _of_name(values, body, node.id, frame)
+    elif isinstance(node, ast.Attribute) and body is not None:
+        text = _of_setting(values, body, node, frame)
+    written = text.value if isinstance(text, ast.Constant) else None
+    return written if isinstance(written, str) and _TYPE.match(written) else None
+
+
+def _of_name(values: Values, body: Body, name: str, frame: Frame) -> ast.expr | None:
+    """What alone a name is bound to, where it is read or in a function around; of a parameter, the default."""
+    functions = values.index.outlines[frame.path].functions
+    function, at = frame.function, frame.at
+    while function >= 0:
+        if body.reaching(function, name, at) is not None:
+            return body.assigned_once(function, name, at)
+        if any(parameter.name == name for parameter in functions[function].parameters):
+            return default_of(body.functions.get(function), name)
+        function, at = functions[function].parent, END_OF_FILE
+    return None
+
+
+def _of_setting(values: Values, body: Body, node: ast.Attribute, frame: Frame) -> ast.expr | None:
+    """The default of the option that the file's parser is told of; None where the file sets it to something else."""
+    if not isinstance(node.value, ast.Name) or not _SETTINGS.match(node.value.id):
+        return None
+    outline = values.index.outlines[frame.path]
+    if any(binding.target == f"{node.value.id}.{node.attr}" for binding in outline.bindings):
+        return None
+    for record in outline.calls:
+        call = body.node_of(record) if last_part(record.callee) == "add_argument" else None
+        if call is not None and node.attr in map(_option, call.args):
+            return keyword(call, "default")
+    return None
+
+
+def _option(node: ast.expr) -> str:
+    """`type` of `"--type"`."""
+    written = node.value if isinstance(node, ast.Constant) else ""
+    return written.lstrip("-").replace("-", "_") if isinstance(written, str) else ""
