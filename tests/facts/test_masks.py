@@ -40,6 +40,10 @@ CODE = """
             number = 3 > 2
             view = lambda t: t.reshape(-1).contiguous()
             summed = lambda t: t.sum(1)
+            inner, outer = ((x % 1 < 0.5) & (x > 1)).T
+            first, second = low.unbind(1)
+            column, other = x.T
+            smallest, where = x.min(0)
             return {expression}
 """
 
@@ -58,6 +62,9 @@ def shown(expression):
         "x > 0",
         "low",
         "~low",
+        "inner",
+        "torch.stack((torch.ones_like(outer), outer))",
+        "second",
         "both",
         "low | index.bool()",
         "view(low)",
@@ -113,6 +120,8 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "option['low_mask']",
         "view(x)",
         "summed(low)",
+        "column",
+        "where",
     ],
 )
 def test_what_picks_by_position_is_none(expression):

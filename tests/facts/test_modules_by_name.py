@@ -30,3 +30,21 @@ def test_what_torch_keeps_for_itself_is_a_module_where_it_is_a_class():
         """
     assert hot_at(code.format(place="batchnorm", name="_BatchNorm")) is not None
     assert hot_at(code.format(place="utils", name="_ntuple")) is None
+
+
+def test_a_model_of_a_library_that_took_its_names_from_another():
+    code = """
+        from {module} import {base}
+
+        class Tagger({base}):
+            def forward(self, ids, labels=None):
+                return ids  # <-
+        """
+    known = ("BertForTokenClassification", "XLNetForQuestionAnswering", "GPT2LMHeadModel", "BertPreTrainedModel")
+    for base in known:
+        hot = hot_at(code.format(module="pytorch_transformers", base=base))
+        assert hot is not None, base
+        assert hot.kind == "forward"
+    for base in ("ForwardPipeline", "RecordsForClassifications", "BertTokenizer", "PretrainedConfig"):
+        assert hot_at(code.format(module="pytorch_transformers", base=base)) is None, base
+    assert hot_at(code.format(module="pydantic.models", base="BertForTokenClassification")) is None

@@ -22,7 +22,7 @@ def drawn_on_host(values: Values, node: ast.Call, frame: Frame) -> str | None:
     """`distributions.Beta(...).sample`, where a call draws from what was made of numbers or host tensors; else None."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _DRAWS:
         return None
-    made = _made(values, node.func.value, frame)
+    made = distribution_made(values, node.func.value, frame)
     if made is None:
         return None
     call, at, name = made
@@ -34,7 +34,7 @@ def drawn_on_host(values: Values, node: ast.Call, frame: Frame) -> str | None:
 
 def draws_a_share(values: Values, node: ast.Call, frame: Frame) -> bool:
     """Whether a call draws from a `Beta` of which nothing says that it was made of tensors: the share of a mixture."""
-    made = _made(values, node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
+    made = distribution_made(values, node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
     if made is None or made[2] != "Beta":
         return False
     call, at, _ = made
@@ -42,12 +42,14 @@ def draws_a_share(values: Values, node: ast.Call, frame: Frame) -> bool:
     return all(values.of(argument, at).kind != "tensor" for argument in given)
 
 
-def _made(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, Frame, str] | None:
+def distribution_made(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, Frame, str] | None:
     """The call that made a distribution, where it stands, and the distribution's name."""
     if isinstance(node, ast.Name | ast.Attribute):
         found = list(_bound(values, node, frame))
         only = found[0] if len(found) == 1 else None
-        return _made(values, only.value, only.frame) if only is not None and isinstance(only.value, ast.Call) else None
+        if only is None or not isinstance(only.value, ast.Call):
+            return None
+        return distribution_made(values, only.value, only.frame)
     thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
     if thing is None or thing.kind != "external" or not thing.dotted.startswith(_MODULE):
         return None

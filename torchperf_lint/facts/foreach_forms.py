@@ -25,6 +25,8 @@ _WAITS = frozenset(
 )
 NORMS = frozenset(("norm", "vector_norm"))
 """A list of tensors gives a list of numbers on the device, `torch._foreach_norm`: what ratios are made of."""
+_EXACT = 1e-9
+"""How near to one the sum of two written weights must be."""
 _AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
 
 
@@ -184,8 +186,10 @@ def _receiver(call: ast.Call) -> ast.expr | None:
 
 
 def _complement(loop: ast.AST) -> bool:
-    """Whether code holds `1 - x`, and a product: the weights of a moving average."""
+    """Whether code holds `1 - x`, and a product, or both as numbers: the weights of a moving average."""
     found = product = False
+    if _written_weights(loop):
+        return True
     for node in ast.walk(loop):
         if isinstance(node, ast.BinOp):
             one = isinstance(node.left, ast.Constant) and node.left.value in (1, 1.0)
@@ -196,6 +200,23 @@ def _complement(loop: ast.AST) -> bool:
         elif isinstance(node, ast.AugAssign):
             product = product or isinstance(node.op, ast.Mult)
     return found and product
+
+
+def _written_weights(code: ast.AST) -> bool:
+    """`q.mul_(0.99).add_(p, alpha=0.01)`, `0.99 * q + 0.01 * p`: two numbers, not alike, that sum to one."""
+    factors: set[float] = set()
+    for node in ast.walk(code):
+        given: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            given = [node.left, node.right]
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult):
+            given = [node.value]
+        elif isinstance(node, ast.Call) and last_part(chain(node.func)) in ("mul_", "mul"):
+            given = node.args
+        elif isinstance(node, ast.keyword) and node.arg == "alpha":
+            given = [node.value]
+        factors.update(n.value for n in given if isinstance(n, ast.Constant) and isinstance(n.value, float))
+    return any(abs(one + other - 1) < _EXACT and one > other > 0 for one in factors for other in factors)
 
 
 def _is_change(statement: ast.stmt) -> bool:

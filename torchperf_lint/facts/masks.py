@@ -37,6 +37,8 @@ _KEEPING = frozenset(
 )
 """Methods and functions whose result has the type of what they are given."""
 _JOINING = frozenset({"cat", "stack", "concat", "hstack", "vstack"})
+_ROWS = frozenset({"unbind", "t", "transpose", "permute", "chunk", "split"})
+"""What gives several tensors where it is taken apart."""
 _BOOL = pattern(r"\bBoolTensor\b|\bBool\[")
 _FACTORIES = api.FILL_FACTORIES | api.LIKE_FACTORIES | {"tensor", "as_tensor", "new_ones", "new_zeros", "new_full"}
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -177,11 +179,21 @@ def _bound(values: Values, d: Definition, frame: Frame, hops: int) -> bool:
     if d.how == "assign":
         return is_mask(values, d.value, there, hops + 1)
     if d.how == "item":
+        if len(d.index) == 1 and (whole := _of_rows(d.value)) is not None and is_mask(values, whole, there, hops + 1):
+            return True
         if isinstance(d.value, ast.Call):
             return _helper(values, d.value, there, hops, d.index)
         part = _part(d.value, d.index)
         return part is not None and part is not d.value and is_mask(values, part, there, hops + 1)
     return d.how == "loop" and _row(values, d, there, hops)
+
+
+def _of_rows(node: ast.expr) -> ast.expr | None:
+    """The tensor whose rows are taken apart: `inner, outer = (mask & valid).T`, `left, right = mask.unbind(1)`."""
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return node.value
+    parts = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ROWS
+    return node.func.value if parts else None  # type: ignore[attr-defined]
 
 
 def _row(values: Values, d: Definition, frame: Frame, hops: int) -> bool:

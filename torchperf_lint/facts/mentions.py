@@ -295,8 +295,8 @@ def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
 
 
 _CALLS_AT_ONCE = frozenset(
-    "map filter sorted max min sum any all list tuple reduce tree_map apply recursive_apply apply_to_collection "
-    "apply_to_tensors nested_map starmap groupby map_structure tree_map_only map_tensors".split()
+    "map filter sort sorted nlargest nsmallest max min sum any all list tuple reduce tree_map apply recursive_apply "
+    "apply_to_collection apply_to_tensors nested_map starmap groupby map_structure tree_map_only map_tensors".split()
 )
 """Functions that call a lambda they are given then and there; others keep it for a case that may never come."""
 

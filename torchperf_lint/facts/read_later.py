@@ -20,6 +20,7 @@ from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, Following, fo
 from torchperf_lint.facts.loss_numbers import reads_a_loss
 from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.sorting_keys import read_before_sorting
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import HOST
@@ -48,6 +49,9 @@ def later(place: Place, written: str | None) -> str:
 
     :param written: the tensor; None where it takes several functions of torch to compute the number
     """
+    keyed = read_before_sorting(place)
+    if keyed is not None:
+        return keyed
     written = _bare(written) if written is not None else None
     then = kept_as(place)
     together = _together(place, written) if then != RECORDED else None

@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.optimizers_given import optimizers_given
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Location
 from torchperf_lint.patterns import pattern
 
 FUSED = ("torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD")
 """Optimizers that have a fused form on CUDA devices; SGD since torch 2.3."""
 _SCALERS = ("torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()", "torch.amp.grad_scaler.GradScaler()",
             "torch.cuda.amp.grad_scaler.GradScaler()")  # fmt: skip
+_CHOSEN = pattern(r"sparse=True|\bfused\b|FSDP|offload")
 _SCALER = pattern(r"(?:^|[._])(?:grad_?)?scaler$", re.IGNORECASE)
 _DECIDE = (ast.Compare, ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Assert)
 
@@ -27,7 +30,10 @@ class Stepped(NamedTuple):
     """An optimizer that is made without `fused=True`, and the line where a scaler steps it."""
 
     made: Site
+    """In this file or another."""
     step: Site
+    sure: bool = True
+    """Whether it is this one, or whatever else a function chooses has a fused form as well."""
 
 
 def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
@@ -35,14 +41,32 @@ def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
     if file.mentions(("sparse=True", "fused", "FSDP", "offload")):
         return
     made = {target: site for site in file.calls_of(*FUSED) for target in _assigned(site)}
-    told: set[tuple[int, int]] = set()
+    told: set[Location] = set()
     for step in file.hot_calls("step"):
         if step.hot is None or step.hot.kind != "step" or not step.call.args or not _is_scaler(file, step):
             continue
-        site = made.get(_owner(step, chain(step.call.args[0])))
-        if site is not None and site.start not in told and _is_plain(site):
-            told.add(site.start)
-            yield Stepped(site, step)
+        held = chain(step.call.args[0])
+        site = made.get(_owner(step, held))
+        stepped = Stepped(site, step) if site is not None else _made_elsewhere(step, held)
+        if stepped is not None and stepped.made.location not in told and _is_plain(stepped.made):
+            told.add(stepped.made.location)
+            yield stepped
+
+
+def _made_elsewhere(step: Site, held: str) -> Stepped | None:
+    """The optimizer that a scaler steps, made by other functions: the first of those that they choose from."""
+    project = step.file.project
+    made = optimizers_given(project, step.file.path, step.function, held)
+    paths = {one.path for one in made}
+    if not made or any(_CHOSEN.search(project.text(path)) for path in paths):
+        return None
+    files = [SourceFile(project, path, project.text(path)) for path in sorted(paths)]
+    places = {(one.path, one.call.lineno, one.call.col_offset) for one in made}
+    sites = [site for file in files for site in file.calls_of(*FUSED)]
+    fusable = [s for s in sites if (s.file.path, s.call.lineno, s.call.col_offset) in places]
+    if 2 * len(fusable) < len(made) or not fusable or not all(map(_is_plain, fusable)):
+        return None
+    return Stepped(fusable[0], step, sure=len(fusable) == len(made))
 
 
 def scale_reads(file: SourceFile) -> Iterator[Site]:

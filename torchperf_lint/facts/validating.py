@@ -64,7 +64,7 @@ _CLASSES = {
 }
 """Module -> classes that read the result of a check on the host (counted on torch 2.13); with the flag off none does,
 or fewer. `Independent`, `TransformedDistribution` and mixtures check nothing of their own when they are made."""
-_DOTTED = tuple(
+CHECKED = tuple(
     dotted
     for module, names in _CLASSES.items()
     for name in names.split()
@@ -74,9 +74,9 @@ _DOTTED = tuple(
 
 def checked(file: SourceFile) -> Iterator[tuple[Site, Value]]:
     """The hot calls that make a distribution of device tensors and leave its checks on, with what is checked."""
-    direct = ((site, "") for site in file.calls_of(*_DOTTED))
-    for site, because in (*direct, *_kept(file), *own_distributions(file, _DOTTED)):
-        if site.hot is None or site.hot.kind == "data" or _says_so(site.call):
+    direct = ((site, "") for site in file.calls_of(*CHECKED))
+    for site, because in (*direct, *_kept(file), *own_distributions(file, CHECKED)):
+        if site.hot is None or site.hot.kind == "data" or says_so(site.call):
             continue
         value = _parameter(file, site)
         if value is not None and not is_switched_off(file):
@@ -87,7 +87,7 @@ def _kept(file: SourceFile) -> Iterator[tuple[Site, str]]:
     """The hot calls of a class that the object keeps: `self.make(mean, std)`."""
     for site in file.hot_calls(*kept_names(file)):
         kept = kept_class(site)
-        if kept is not None and kept.dotted in _DOTTED:
+        if kept is not None and kept.dotted in CHECKED:
             yield site, kept.because
 
 
@@ -116,7 +116,7 @@ def _overwrites(file: SourceFile, node: ast.Assign, function: int) -> bool:
     return dotted.startswith("torch.distributions.") and isinstance(node.value, ast.Constant)
 
 
-def _says_so(call: ast.Call) -> bool:
+def says_so(call: ast.Call) -> bool:
     """Whether a call decides about the checks itself, or may do so in what it unpacks."""
     if any(keyword.arg in (None, _FLAG) for keyword in call.keywords):
         return True

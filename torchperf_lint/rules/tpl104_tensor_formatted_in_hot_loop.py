@@ -88,7 +88,7 @@ class TensorFormattedInHotLoop(SourceRule):
     """
 
     code, name, since = "TPL104", "tensor-formatted-in-hot-loop", "0.1.0"
-    triggers = ('f"', "f'", "print(", ".info(", ".log(", "str(", "repr(", "format(", "%")
+    triggers = ('f"', "f'", "print(", "print (", ".info(", ".log(", "str(", "repr(", "format(", "%")
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.checked_samples import CheckedSample, checked_samples
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.normal_draws import Draw, explores, normal_draws
 from torchperf_lint.facts.own_distributions import asked_within
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
-from torchperf_lint.facts.validating import SWITCH, checked, overwritten
+from torchperf_lint.facts.validating import SWITCH, checked, overwritten, says_so
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Related, Safety, Severity, Verdict
 from torchperf_lint.recorded import Event
@@ -34,7 +36,8 @@ class DistributionValidateArgs(SourceRule):
     evaluation batch (the last is reported as info), where neither the call says `validate_args` nor anything in the
     project calls `set_default_validate_args`: one finding a file, at the first, with the others beside it, since one
     call switches all of them; so are classes of the project that derive from one and leave its constructor as it is,
-    `class Discrete(torch.distributions.Categorical)`. And assignments to `set_default_validate_args`, which switch
+    `class Discrete(torch.distributions.Categorical)`. So is the `log_prob` of a value on the device of what was made
+    before, or of numbers. And assignments to `set_default_validate_args`, which switch
     nothing, and `torch.normal` with a tensor of the device for `std` and no `size`, for which there is no switch.
 
     ## Why it is slow
@@ -130,8 +133,12 @@ class DistributionValidateArgs(SourceRule):
                 yield self._drawn(file, draw)
         if project.must_run_before(1, 8):  # the checks were off by default
             return
+        told: set[ast.AST] = set()
         for site, value in checked(file):
+            told.add(site.call)
             yield self._checked(file, site, value)
+        for sample in checked_samples(file, told) if file.mentions((".log_prob(",)) else ():
+            yield self._sample(file, sample)
 
     def _checked(self, file: SourceFile, site: Site, value: Value) -> Finding:
         hot = site.hot
@@ -141,7 +148,7 @@ class DistributionValidateArgs(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` checks its parameters on the device, and the host waits for each "
             f"answer {hot.when}; so does each `log_prob` of it",
-            instead=f"write `validate_args=False`, or call `{_OFF}` once at the start",
+            instead=f"write `validate_args=False`{_around(site)}, or call `{_OFF}` once at the start",
             value=value.weaker(Confidence.POSSIBLE if hot.optional else Confidence.CERTAIN),
             hot=hot,
             severity=Severity.INFO if less else None,
@@ -149,6 +156,22 @@ class DistributionValidateArgs(SourceRule):
             leads=not less,
             related=list(_asked_again(file, site)),
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
+        )
+
+    def _sample(self, file: SourceFile, found: CheckedSample) -> Finding:
+        hot, at = found.site.hot, place(found.path, found.made.lineno, file.path)
+        assert hot is not None
+        less = hot.kind == "eval" or hot.evaluates or hot.optional
+        return self.found(
+            found.site,
+            message=f"`{file.brief(found.site.call)}` checks on the device what it is asked for, and the host waits "
+            f"for the answer {hot.when}: the distribution ({at}) leaves its checks on",
+            instead=f"make it with `validate_args=False`, or call `{_OFF}` once at the start",
+            value=found.value.weaker(Confidence.POSSIBLE if hot.optional else Confidence.CERTAIN),
+            hot=hot,
+            severity=Severity.INFO if less else None,
+            root_cause=f"{self.code}: one switch for {file.path}",
+            leads=False,
         )
 
     def _drawn(self, file: SourceFile, draw: Draw) -> Finding:
@@ -191,10 +214,18 @@ class DistributionValidateArgs(SourceRule):
         return event.kind == "sync" and event.what != COPY
 
 
+def _around(site: Site) -> str:
+    """That what transforms a distribution checks values for itself: `TransformedDistribution(Normal(...), tanh)`."""
+    outer = site.file.enclosing(site.function).parents.get(site.call)
+    named = isinstance(outer, ast.Call) and last_part(chain(outer.func)) == "TransformedDistribution"
+    checks = named and isinstance(outer, ast.Call) and not says_so(outer)
+    return " here and in the `TransformedDistribution` around it, which checks values itself" if checks else ""
+
+
 def _asked_again(file: SourceFile, site: Site) -> Iterator[Related]:
     """Where the same function asks what it made for the probability of values, which are checked too, or for values."""
-    for path, place in asked_within(site):
-        yield file.related(path, *place, "checks values, and waits for the answer")
+    for path, asked in asked_within(site):
+        yield file.related(path, *asked, "checks values, and waits for the answer")
     statement = file.enclosing(site.function).statement(site.call)
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is site.call else []
     for target in targets:

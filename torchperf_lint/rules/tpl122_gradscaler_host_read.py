@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.scaled_steps import scale_reads, stepped_unfused
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding, Safety, Severity, Verdict
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -19,8 +20,8 @@ class GradscalerHostRead(SourceRule):
 
     ## What it does
     Flags `Adam`, `AdamW` and `SGD` of torch, made without `fused=True`, where `GradScaler.step` steps them in a
-    training loop of the same function or class (info); and `GradScaler.get_scale()` in a training loop, where the
-    number is not compared with another.
+    training loop, where all that may make the optimizer is in sight, in other functions and files too (info); and
+    `GradScaler.get_scale()` in a training loop, where the number is not compared with another.
 
     ## Why it is slow
     `GradScaler.step` reads from the device whether any gradient was infinite, and skips the step on the host. The
@@ -104,22 +105,27 @@ class GradscalerHostRead(SourceRule):
                 instead="call it under `if step % n == 0:`",
                 hot=site.hot,
             )
-        for made, step in stepped_unfused(file):
+        for made, step, sure in stepped_unfused(file):
             assert step.hot is not None
             if made.record.callee.endswith("SGD") and project.must_run_before(2, 3):
                 continue
             yield self.found(
                 step,
                 message=f"`{file.brief(step.call)}` reads from the device whether a gradient was infinite, "
-                f"{step.hot.when}: the optimizer (line {made.record.line}) is not fused",
+                f"{step.hot.when}: the optimizer ({place(made.file.path, made.record.line, file.path)}) is not fused",
                 instead=f"make it with `fused=True`: `{file.brief(made.call.func)}(..., fused=True)` skips such steps "
                 "on the device",
                 hot=step.hot,
                 severity=Severity.INFO,
-                related=[file.related(file.path, *made.start, "the optimizer is made here")],
-                fix=fix_of(made, Safety.UNSAFE, lambda edit, call=made.call: edit.set_keyword(call, "fused", "True")),  # type: ignore[misc]
+                confidence=None if sure else Confidence.LIKELY,
+                related=[file.related(made.file.path, *made.start, "the optimizer is made here")],
+                fix=_fix(made) if made.file.path == file.path else None,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+def _fix(made: Site) -> Fix | None:
+    return fix_of(made, Safety.UNSAFE, lambda edit: edit.set_keyword(made.call, "fused", "True"))

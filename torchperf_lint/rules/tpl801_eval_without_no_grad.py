@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.facts.evaluated_by_mode import ByMode, evaluated_by_mode
 from torchperf_lint.facts.evaluated_elsewhere import evaluated_elsewhere
 from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
 from torchperf_lint.facts.evaluated_per_call import evaluated_per_call
@@ -28,8 +29,9 @@ class EvalWithoutNoGrad(SourceRule):
     where the function, its caller or its object has put that model into evaluation mode and nothing switches gradients
     off: no `with`, no decorator, no caller, nothing in the model's own code. Functions that speak of gradients in any
     way (attacks, attributions, forces) are left alone, and so are files that freeze parameters. In a training function
-    it flags a model that a flag puts into evaluation mode where the same flag decides over the backward pass, and one
-    that is evaluated after the step. Also
+    it flags a model that a flag puts into evaluation mode where the same flag decides over the backward pass, one
+    whose backward pass an argument leaves out, `run_epoch(loader, mode="val")`, and one that is evaluated after the
+    step. Also
     calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
     reinforcement learning are, also through lists, helpers and methods; calls in evaluation loops whose output is only
     read; calls of target networks that a loss goes back through, and calls on a
@@ -132,6 +134,9 @@ class EvalWithoutNoGrad(SourceRule):
         for beside in evaluated_in_training(file) if file.mentions((".eval()",)) else ():
             if not may_ask_for_gradients(beside.site):
                 yield beside.site, self._beside(beside)
+        for by_mode in evaluated_by_mode(file) if file.mentions(("backward(",)) else ():
+            if not may_ask_for_gradients(by_mode.site):
+                yield by_mode.site, self._by_mode(file, by_mode)
         for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ", "old", "prev")) else ():
             yield site, self._target(file, site)
         for recorded in recorded_for_nobody(file):
@@ -166,6 +171,22 @@ class EvalWithoutNoGrad(SourceRule):
             else "run the evaluation under `with torch.no_grad():`",
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode on line {found.line}"),
             hot=site.hot,
+            root_cause=f"{self.code} of function {site.function}",
+        )
+
+    def _by_mode(self, file: SourceFile, found: ByMode) -> Finding:
+        site, model, flag = found.site, found.model, found.flag
+        assert site.hot is not None
+        at = place(*found.ended, file.path)
+        return self.found(
+            site,
+            message=f"`{model}` is evaluated with gradients recorded, {site.hot.when}: that call trains nothing, and "
+            f"`eval()` ({at}) does not stop autograd",
+            instead=f"run the forward pass under `with torch.set_grad_enabled({flag}):`, or the call that evaluates "
+            "under `with torch.no_grad():`",
+            value=Value("module", because=f"`{model}` is a module, put into evaluation mode at {at}"),
+            hot=site.hot,
+            confidence=Confidence.LIKELY,
             root_cause=f"{self.code} of function {site.function}",
         )
 

@@ -1,0 +1,111 @@
+"""Evaluation passes through a function that trains as well, by what a call gives it."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.evaluated_by_mode import evaluated_by_mode
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+METHOD = """\
+class Trainer:
+    def __init__(self, model: nn.Module, optimizer, criterion, loader, valid):
+        self.model, self.optimizer, self.criterion = model, optimizer, criterion
+        self.loader, self.valid = loader, valid
+
+    def run_epoch(self, loader, {parameter}):
+        for x, y in loader:
+            {forward}
+            if {test}:
+                loss.backward()
+                self.optimizer.step()
+
+    def fit(self):
+        for epoch in range(9):
+            self.model.train()
+            self.run_epoch(self.loader, {training})
+            {mode}
+            {evaluation}
+"""
+FORWARD = "loss = self.criterion(self.model(x), y)"
+EVAL = "self.model.eval()"
+
+
+def _found(text: str) -> list[str]:
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    return [found.flag for found in evaluated_by_mode(file)]
+
+
+GIVEN = "self.run_epoch(self.valid, False)"
+UNDER = f"with torch.set_grad_enabled(train): {FORWARD}"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "test", "training", "evaluation", "flags"),
+    [
+        ("mode='train'", "mode == 'train'", "'train'", "self.run_epoch(self.valid, mode='val')", ["mode == 'train'"]),
+        ("train", "train", "True", GIVEN, ["train"]),
+        ("train=True", "train and x is not None", "True", GIVEN, ["train"]),
+        ("opt=None", "opt is not None", "self.optimizer", "self.run_epoch(self.valid)", ["opt is not None"]),
+        ("train=True", "train", "True", "self.run_epoch(self.valid, epoch > 3)", []),  # not known
+        ("train=True", "train", "True", "self.run_epoch(self.valid, True)", []),
+        ("train=True", "y is not None", "True", GIVEN, []),
+        ("train", "train", "True", f"with torch.no_grad(): {GIVEN}", []),
+        ("train", "train", "True", "torch.no_grad()(self.run_epoch)(self.valid, False)", []),
+    ],
+)
+def test_what_a_call_gives(parameter, test, training, evaluation, flags):
+    given = {"parameter": parameter, "test": test, "training": training, "evaluation": evaluation}
+    assert _found(METHOD.format(forward=FORWARD, mode=EVAL, **given)) == flags
+
+
+@pytest.mark.parametrize(
+    ("forward", "mode", "count"),
+    [
+        (FORWARD, EVAL, 1),
+        (FORWARD, "pass", 0),  # in training mode still
+        (UNDER, EVAL, 0),
+        ("loss = self.criterion(x, y)", EVAL, 0),
+        (f"loss = 0\n            if train:\n                {FORWARD}", EVAL, 0),
+    ],
+)
+def test_what_the_method_does(forward, mode, count):
+    given = {"parameter": "train", "test": "train", "training": "True", "evaluation": GIVEN}
+    assert len(_found(METHOD.format(forward=forward, mode=mode, **given))) == count
+
+
+FUNCTION = """\
+def run(model: nn.Module, loader, criterion, optimizer=None):
+    {mode}
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        if optimizer is not None:
+            loss.backward()
+            optimizer.step()
+
+{decorator}
+def main(net: nn.Module, other: nn.Module, train_loader, valid_loader, criterion, optimizer):
+    for epoch in range(9):
+        net.train()
+        run(net, train_loader, criterion, optimizer)
+        {before}
+        run(net, valid_loader, criterion)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "decorator", "before", "count"),
+    [
+        ("pass", "", "net.eval()", 1),
+        ("model.train() if optimizer is not None else model.eval()", "", "pass", 1),
+        ("pass", "", "other.eval()", 0),
+        ("pass", "", "net.eval(); net.train()", 0),
+        ("pass", "@torch.no_grad()", "net.eval()", 0),
+        ("for p in model.parameters(): p.requires_grad_(False)", "", "net.eval()", 0),
+    ],
+)
+def test_a_function(mode, decorator, before, count):
+    assert len(_found(FUNCTION.format(mode=mode, decorator=decorator, before=before))) == count

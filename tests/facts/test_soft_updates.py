@@ -1,0 +1,90 @@
+"""Target networks and averages that are blended on a cadence."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.parameter_loops import updates
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+BLEND = """\
+def {name}(target: nn.Module, source: nn.Module, {share}):
+    for q, p in zip(target.parameters(), source.parameters()):
+        q.data.copy_(q.data * (1 - {share}) + p.data * {share})
+
+"""
+AGENT = """\
+class Agent:
+    def __init__(self, net: nn.Module, target: nn.Module, loader, period=2):
+        self.net, self.target, self.loader, self.steps = net, target, loader, 0
+        self.optimizer = torch.optim.Adam(net.parameters())
+        self.interval = {interval}
+
+    def follow(self):
+        {follow}
+
+    def train(self):
+        for x in self.loader:
+            self.steps += 1
+            self.net(x).sum().backward()
+            self.optimizer.step()
+            if {test}:
+                {call}
+"""
+DIRECT = "update(self.target, self.net, 0.005)"
+EVERY = "self.steps % self.interval == 0"
+
+
+def _whens(name: str, share: str, follow: str, test: str, call: str, interval: str = "given()") -> list[str]:
+    agent = AGENT.format(follow=follow.replace("update", name), test=test, call=call, interval=interval)
+    files = texts(BLEND.format(name=name, share=share) + agent.replace(f" {DIRECT}", f" {name}{DIRECT[6:]}"))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    return [update.spot.hot.when for update in updates(file)]
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "follow", "test", "call", "interval", "found"),
+    [
+        ("soft_update", "tau", "pass", EVERY, DIRECT, "given()", True),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "given()", True),
+        ("soft_target_update", "rate", f"with torch.no_grad():\n            {DIRECT}", EVERY, "self.follow()", "2", 1),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "1000", False),
+        ("soft_update", "tau", DIRECT, "self.steps % 500 == 0", "self.follow()", "2", False),
+        ("soft_update", "tau", f"if self.steps % 9 == 0:\n            {DIRECT}", EVERY, "self.follow()", "2", False),
+        ("update_ema", "rate", "pass", EVERY, DIRECT, "given()", True),
+        ("update_model_average", "beta", "pass", f"self.steps > 9 and {EVERY}", DIRECT, "given()", True),
+        ("update_ema", "rate", "pass", EVERY, DIRECT, "100", False),
+        ("refresh", "rate", DIRECT, EVERY, "self.follow()", "2", False),  # by no name an average that is kept up
+    ],
+)
+def test_on_a_cadence(name, share, follow, test, call, interval, found):
+    whens = _whens(name, share, follow, test, call, interval)
+    assert bool(whens) == bool(found)
+    assert all("self.steps %" in when for when in whens)
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("q.mul_(0.9).add_(p.data, alpha=0.1)", True),
+        ("q.data = 0.999 * q.data + 0.001 * p.data", True),
+        ("q.data *= 0.9; q.data += 0.1 * p.data", True),
+        ("q.data = 0.5 * q.data + 0.5 * p.data", False),  # the mean of two
+        ("q.data = 0.9 * q.data + 0.2 * p.data", False),
+        ("q.mul_(0.9).add_(p.grad, alpha=0.1)", False),  # momentum of a gradient
+    ],
+)
+def test_weights_written_as_numbers(turn, found):
+    text = f"""\
+def train(net: nn.Module, ema: nn.Module, loader, optimizer):
+    for x in loader:
+        net(x).sum().backward()
+        optimizer.step()
+        for q, p in zip(ema.parameters(), net.parameters()):
+            {turn}
+"""
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(updates(file))) is found

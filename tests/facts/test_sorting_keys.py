@@ -1,0 +1,56 @@
+"""Reads in the key that a list is sorted by."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_later import later
+from torchperf_lint.facts.reads import conversion_readings, item_readings
+from torchperf_lint.facts.source import SourceFile
+
+STEP = """
+def train(model: nn.Module, loader, optimizer, ids, pool, table):
+    for x in loader:
+        out = model(x.cuda())
+        out.mean().backward()
+        optimizer.step()
+        {use}
+"""
+
+
+def _told(use: str) -> list[str]:
+    files = texts(STEP.format(use=use))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    readings = [*item_readings(file), *conversion_readings(file)]
+    return [later(reading.site, file.brief(reading.operand)) for reading in readings]
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("ids.sort(key=lambda i: out[i].item(), reverse=True)", "copy `out` once before `sort`"),
+        ("best = sorted(ids, key=lambda i: -float(out[i]))", "copy `out` once before `sorted`"),
+        ("best = max(ids, key=lambda i: out[0][i].item())", "`out[0].argmax()`"),
+        ("best = min(range(9), key=lambda i: out[i, 0].item())", "`out.argmin()`"),
+        ("best = sorted(ids, key=lambda i: out.sum().item())", "in one copy before `sorted`"),
+        ("best = sorted(ids, key=out.sum().item())", "add `out.sum().detach()`"),  # read once: no lambda
+    ],
+)
+def test_what_to_write_instead(use, said):
+    (told,) = _told(use)
+    assert (said in told) is ("add" not in said), told
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "ids.sort(key=lambda i: table[i])",
+        "pool.add_hook(lambda i: out[i].item())",  # kept for a case that may never come
+        "pool.sorting(key=lambda i: out[i].item())",
+        "ids.sort(key=lambda i: len(out[i]))",
+    ],
+)
+def test_what_reads_nothing_then_and_there(use):
+    assert _told(use) == []
