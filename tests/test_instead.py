@@ -212,6 +212,11 @@ def told(tmp_path, text, code):
             '`torch.ones(..., device="cuda" if torch.cuda.is_available() else "cpu")`',
         ),
         (
+            "hot = torch.zeros(4, 9).scatter_(1, labels.data.cpu(), 1)\n        hot = hot.to(device)",
+            "TPL106",
+            "leave `labels.data` on the device, and make there what takes it, `torch.zeros(..., device=labels.device)`",
+        ),
+        (
             "ones = 0\n        if losses.is_cuda:\n            ones = torch.ones(3).cuda()",
             "TPL251",
             '`torch.ones(..., device="cuda")`',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import DEVICE
@@ -34,7 +35,7 @@ def written_from_host(site: Site) -> Upload | None:
     into = site.file.value(target.value, site)
     if made is None or made.factory not in _MAKERS or into.kind != "tensor" or into.device != DEVICE:
         return None
-    upload = constant_upload(values, site.call, site.frame, f"{ast.unparse(target.value)}.device")
+    upload = constant_upload(values, site.call, site.frame, of_part(target.value, "device"))
     return upload if upload is not None and not upload.scalar else None
 
 

@@ -208,7 +208,7 @@ class BlockingBatchTransfer(SourceRule):
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=_FOR_BOTH.format(file.brief(site.receiver), pinning.advice) if as_well else instead,
+            instead=_FOR_BOTH.format(as_well, pinning.advice) if as_well else instead,
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
@@ -296,11 +296,12 @@ class BlockingBatchTransfer(SourceRule):
         )
 
 
-def _takes_modules_as_well(file: SourceFile, site: Site) -> bool:
-    """Whether modules come to a `x.cuda()` too, whose `cuda` takes no `non_blocking`."""
+def _takes_modules_as_well(file: SourceFile, site: Site) -> str:
+    """The name in a `x.cuda()` to which modules come too, whose `cuda` takes no `non_blocking`; empty for others."""
     if last_part(site.record.callee) != "cuda" or not isinstance(site.receiver, ast.Name):
-        return False
-    return takes_modules(file.project, FunctionKey(file.path, site.function), site.receiver.id)
+        return ""
+    name = site.receiver.id
+    return name if takes_modules(file.project, FunctionKey(file.path, site.function), name) else ""
 
 
 def _made_here(file: SourceFile, site: Site) -> bool:
