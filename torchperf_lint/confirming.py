@@ -62,7 +62,8 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Locatio
     loops = run.steps or run.eval_total
     if not loops:
         unknown = f"{often}, and no step was seen to compare with"
-        return Verdict(Outcome.UNOBSERVABLE, unknown) if count < OFTEN_ENOUGH else _priced(run, events, unknown)
+        few = count < OFTEN_ENOUGH or run.raised is not None  # what ended in its set-up would have stepped later
+        return Verdict(Outcome.UNOBSERVABLE, unknown) if few else _priced(run, events, unknown)
     if run.every_step(events) or count >= loops / 2:
         return _priced(run, events, reason)
     if count >= OFTEN_ENOUGH * max(train, evaluation, 1):
