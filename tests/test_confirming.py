@@ -184,6 +184,12 @@ def test_without_a_step_nothing_is_compared(count, outcome):
     assert told(judge(run)) == (outcome, f"{count} synchronisations, and no step was seen to compare with")
 
 
+def test_a_script_that_ended_in_its_set_up_confirms_nothing():
+    state = {"raised": "KeyError", "raised_at": "train.py:12"}
+    run = evidence(event(count=252, train=0), steps=0, train_batches=0, state=state)
+    assert judge(run).outcome.value == "unobservable"
+
+
 def test_every_evaluation_batch_is_confirmed():
     run = evidence(event(count=40, train=0, evaluation=40), eval_batches=40)
     assert told(judge(run)) == ("confirmed", "40 synchronisations in 40 of 40 evaluation batches")

@@ -212,6 +212,18 @@ def told(tmp_path, text, code):
             '`torch.ones(..., device="cuda" if torch.cuda.is_available() else "cpu")`',
         ),
         (
+            "ones = torch.ones(3)\n        if losses.is_cuda:\n            if x is not None:\n"
+            "                ones = ones.cuda()",
+            "TPL251",
+            "`torch.ones(..., device=losses.device)`",
+        ),
+        ("shown = float(losses.mean().cpu().data.numpy())", "TPL105", "add `losses.mean().detach()` to a tensor"),
+        (
+            "hot = torch.zeros(4, 9).scatter_(1, labels.data.cpu(), 1)\n        hot = hot.to(device)",
+            "TPL106",
+            "leave `labels.data` on the device, and make there what takes it, `torch.zeros(..., device=labels.device)`",
+        ),
+        (
             "ones = 0\n        if losses.is_cuda:\n            ones = torch.ones(3).cuda()",
             "TPL251",
             '`torch.ones(..., device="cuda")`',
@@ -645,3 +657,50 @@ def test_what_no_turn_changes_is_read_before_the_loops(tmp_path, made, before, r
     path.write_text(WIDTHS.format(made=made, before=before, read=read))
     report = lint(Target(tmp_path, Settings(select=("TPL101", "TPL119")), (path,)))
     assert [instead in finding.instead for finding in report.findings] == [True], [f.instead for f in report.findings]
+
+
+ACTING = """\
+import torch
+from torch import nn
+
+class Agent:
+    def __init__(self, env, model: nn.Module):
+        self.env, self.model = env, model.cuda()
+
+    @torch.no_grad()
+    def get_action(self, state):
+        policy, value = self.model(state.cuda())
+        probabilities = policy.softmax(-1).cpu().numpy()
+        return self.drawn(probabilities), value
+
+    def run(self, state):
+        for _ in range(1000):
+            action, value = self.get_action(state)
+            state, reward, done, info = self.env.step(action)
+"""
+
+
+def test_an_action_is_needed_now(tmp_path):
+    assert "the environment needs the action now" in told(tmp_path, ACTING, "TPL105")[1]
+
+
+BAR = """\
+import torch
+from tqdm import tqdm
+
+def train(model, loader, optimizer):
+    bar = tqdm(loader)
+    for x in bar:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        bar.set_description("%d %.3f" % (len(x), {shown}))
+"""
+
+
+@pytest.mark.parametrize(("shown", "codes"), [("loss", ["TPL104"]), ("x.size(0)", ["TPL120"])])
+def test_a_bar_that_writes_a_tensor_is_told_once(tmp_path, shown, codes):
+    path = tmp_path / "train.py"
+    path.write_text(BAR.format(shown=shown))
+    report = lint(Target(tmp_path, Settings(select=("TPL104", "TPL120")), (path,)))
+    assert [found.code for found in report.findings] == codes

@@ -65,7 +65,8 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Locatio
         if run.fell_short:
             return Verdict(Outcome.UNOBSERVABLE, f"{often}; {ENDED_EARLY}")
         unknown = f"{often}, and no step was seen to compare with"
-        return Verdict(Outcome.UNOBSERVABLE, unknown) if count < OFTEN_ENOUGH else _priced(run, events, unknown)
+        few = count < OFTEN_ENOUGH or run.raised is not None  # what ended in its set-up would have stepped later
+        return Verdict(Outcome.UNOBSERVABLE, unknown) if few else _priced(run, events, unknown)
     before = run.before_steps(events)
     if before and count < FEWEST_IN_A_ROW:
         return Verdict(Outcome.REFUTED, f"{often}, all before the first step was over: not every step")

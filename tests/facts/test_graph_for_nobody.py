@@ -252,3 +252,40 @@ def test_what_is_asked_for_its_parameters_is_known_by_more_than_its_name(more, n
     files = texts(HELD.format(more=more))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [found.named for found in recorded_for_nobody(file)] == [named]
+
+
+LOSS = """
+def test(model: nn.Module, loader):
+    criterion = nn.CrossEntropyLoss()
+    model.eval()
+    total = 0.0
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        {first}
+            out = model(x)
+        loss = criterion({given}, y)
+        total += loss.item()
+    return total
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "given", "expected"),
+    [
+        ("with torch.no_grad():", "out", False),
+        ("with torch.no_grad():", "out.float()", False),
+        ("with torch.no_grad():", "model(x)", True),
+        ("if True:", "out", True),
+        ("if True:", "out.detach()", False),
+    ],
+)
+def test_a_loss_of_what_carries_no_graph_records_none(first, given, expected):
+    files = texts(LOSS.format(first=first, given=given))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    found = [found.site.record.callee for found in recorded_for_nobody(file)]
+    assert ("criterion" in found) is expected

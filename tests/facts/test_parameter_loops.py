@@ -151,6 +151,44 @@ def test_a_module_of_a_parameter_or_two(held, expected):
     assert _kinds(f"{loss}{made}        for p in centers.parameters():\n            p.grad.mul_(d)\n") == expected
 
 
+HANDED_ON = """\
+class Centers(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.centers = nn.Parameter(torch.randn(n, 8))
+
+def made(model, centers, optimizer, weight):
+    def _update(engine, batch):
+        x, y = batch
+        (model(x) - y).sum().backward()
+        optimizer.step()
+        for p in centers.parameters():
+            p.grad.mul_(1.0 / weight)
+
+    return Engine(_update)
+
+def run(model, centers, optimizer, weight):
+    return made(model, centers, optimizer, weight)
+
+def prepared(model, centers, optimizer, weight):
+    return run(model, centers, optimizer, weight)
+
+def losses(n):
+    centers = {made}
+    return F.cross_entropy, centers
+
+def main(model, optimizer, n):
+    loss, centers = losses(n)
+    prepared(model, centers, optimizer, 0.1)
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("Centers(n)", []), ("other(n)", [CHANGE])])
+def test_a_module_that_is_handed_on_from_afar(made, expected):
+    text = HANDED_ON.replace("{made}", made)
+    assert _kinds("from ignite.engine import Engine\n\n" + text) == expected
+
+
 @pytest.mark.parametrize(
     ("block", "expected"),
     [

@@ -11,7 +11,16 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.round_trips import comes_back, is_packed, round_trip
 from torchperf_lint.facts.source import SourceFile
 
-HEAD = "import cv2\n\ndef run_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
+HELPERS = """
+def one_hot(labels, n):
+    table = torch.eye(n)
+    return table[labels]
+
+def wrapped(labels, n):
+    return solver(n).of(labels)
+
+"""
+HEAD = f"import cv2\n{HELPERS}\ndef run_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
 
 
 def back(code):
@@ -35,6 +44,8 @@ def back(code):
         "b = np.stack([np.sort(one) for one in x.cpu().numpy()])\nb = torch.from_numpy(b).cuda()",
         "kept = x.cpu() > 0\nz = y[kept & ~kept[0]]",
         "_, first = np.unique(x.cpu().numpy(), return_index=True)\nz = y[first, 0]",
+        "b = torch.zeros(3, 4).scatter_(1, x.cpu(), 1)\nb = b.cuda()",
+        "b = one_hot(x.cpu(), 4)[:, 1:]\nb = b.cuda()",
     ],
 )
 def test_it_comes_back(code):
@@ -53,6 +64,8 @@ def test_it_comes_back(code):
         "a = cv2.Canny(x.cpu().numpy(), 1, 2)\nb = torch.from_numpy(a).cuda()",
         "a = [solve(one) for one in x.cpu().numpy()]\nb = torch.tensor(a).cuda()",
         "a = [y for one in x.cpu().numpy()]\nb = torch.stack(a).cuda()",
+        "b = parts.scatter_(1, x.cpu(), 1)\nb = b.cuda()",
+        "b = wrapped(x.cpu(), 4)\nb = b.cuda()",
         "n = x.cpu().sum().item()\nb = torch.full((n,), 1.0).cuda()",
         "n = x.cpu()\nb = torch.zeros(n).cuda()",
         "n = x.cpu()\nz = y[: n[0]]",

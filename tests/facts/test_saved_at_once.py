@@ -31,6 +31,8 @@ def extract(model, loader, folder, log):
         ("if step % 100 == 0: np.save(f'{folder}/{step}', kept)", False),
         ("np.save(f'{folder}/{step}', x)", False),
         ("log.save(kept)", False),
+        ("picture = Image.fromarray(kept); picture.save(folder)", True),
+        ("picture = Image.fromarray(kept)\n        if step % 100 == 0: picture.save(folder)", False),
         ("print(kept)", False),
     ],
 )

@@ -57,7 +57,8 @@ def _is_of_torch(project: Project, key: FunctionKey, call: ast.Call) -> bool:
         return True
     thing = project.types.thing(key.path, key.index, chain(call.func))
     if thing is not None and thing.kind == "external":
-        return counterpart(thing.dotted) is not None
+        factory = thing.dotted.startswith("torch.") and thing.dotted.removeprefix("torch.") in api.SIZED_FACTORIES
+        return factory or counterpart(thing.dotted) is not None
     return thing is None and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
 
 

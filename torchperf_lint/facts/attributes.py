@@ -20,6 +20,7 @@ from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.step_batches import one_tensor
 from torchperf_lint.facts.trainer_buffers import stays_with_its_trainer
 from torchperf_lint.facts.usage import value_by_uses
+from torchperf_lint.facts.used_as_modules import used_as_a_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -52,6 +53,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         found = _timesteps(values, node, base, frame)
         if found.kind != "unknown":
             return found
+    if base.kind == "tensor" and isinstance(node.value, ast.Name) and used_as_a_module(values, base, node.value, frame):
+        return _of_unknown_module(base, name)
     if base.kind in ("tensor", "batch"):
         found = _of_tensor(base, name)
         used = found.kind == "batch" and found.device == DEVICE and _of_unknown(values, node, frame).kind == "tensor"

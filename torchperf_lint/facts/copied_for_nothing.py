@@ -27,6 +27,7 @@ _VIEWS = frozenset(
 _REDUCTIONS = frozenset({"sum", "mean", "prod", "norm", "item", "any", "all", "nansum", "nanmean"})
 _READ_ALL = frozenset({"locals", "vars", "eval", "exec", "globals"})
 _LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
+_SAME = frozenset(("data", "detach", "numpy", "double"))
 _OF_ONE = frozenset({"float", "int", "bool"})
 _OF_ALL = _REDUCTIONS | {"histc", "bincount", "count_nonzero"}
 """Functions of torch and numpy that leave little of a tensor; without an axis."""
@@ -61,13 +62,21 @@ def becomes_a_number(file: SourceFile, site: Site) -> bool:
 
 
 def reads_one_number(file: SourceFile, site: Site) -> bool:
-    """Whether a copy is only made to read the one number that it holds: `loss.cpu().item()`, `float(loss.cpu())`."""
+    """Whether a copy is only made to read the one number that it holds: `loss.cpu().item()`, `float(loss.cpu())`.
+
+    Of `float(loss.cpu().data.numpy())` as well, whatever stands between.
+    """
     parents = file.enclosing(site.function).parents
-    above = parents.get(site.call)
+    read: ast.AST = site.call
+    above = parents.get(read)
+    while isinstance(above, ast.Attribute) and above.attr in _SAME:
+        called = parents.get(above)
+        read = called if isinstance(called, ast.Call) and called.func is above else above
+        above = parents.get(read)
     if isinstance(above, ast.Attribute) and above.attr == "item":
         called = parents.get(above)
         return isinstance(called, ast.Call) and called.func is above
-    return isinstance(above, ast.Call) and chain(above.func) in _OF_ONE and above.args == [site.call]
+    return isinstance(above, ast.Call) and chain(above.func) in _OF_ONE and above.args == [read]
 
 
 def _leaves_little(call: ast.Call) -> bool:

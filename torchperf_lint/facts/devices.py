@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.device_attributes import is_host_attribute
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.imported_devices import is_imported_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
@@ -179,7 +180,7 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
         other = values.of(target, frame) if target is not None else None
         # It takes nothing but a tensor: of a list that is given to `forward`, an element is one.
         there = other is not None and (other.on_device or other.kind == "unknown")
-        return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
+        return (DEVICE, of_part(target, "device")) if there and target is not None else (None, "")
     if target is None:
         return None, ""
     if node.func.attr == "type":
@@ -191,7 +192,7 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
     found = target_device(values, node, frame)
     moved_batch = value.kind == "batch" and value.device == DEVICE
     if found is None and (moved_batch or (value.kind == "unknown" and names_a_tensor(values, target, frame))):
-        return DEVICE, f"{ast.unparse(target)}.device"
+        return DEVICE, of_part(target, "device")
     beside = value.kind == "tensor" or (value.kind == "unknown" and has_a_device(values, target, frame))
     return found, ast.unparse(target) + (".device" if beside else "")
 

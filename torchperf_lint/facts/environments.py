@@ -12,6 +12,9 @@ from torchperf_lint.facts.hot import Hot, called_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Place, Site
+from torchperf_lint.patterns import pattern
+
+_CHOOSES = pattern(r"(?:^|_)(?:pick|select|choose|sample|get|compute|take)_actions?(?:_|$)|^act$")
 
 
 def steps_an_environment(project: Project, hot: Hot) -> bool:
@@ -33,6 +36,15 @@ def is_handed_to_one(place: Place) -> bool:
     if place.hot is None or not (place.hot.when.startswith(EACH_STEP) or place.hot.depth == 1):
         return False
     return is_returned(place) and (place.hot.when.startswith(EACH_STEP) or _caller_steps_with(place, place.hot))
+
+
+def chooses_an_action(place: Place) -> bool:
+    """Whether a function is an agent's that chooses the action for a step of its environment: `get_action(state)`."""
+    if place.hot is None:
+        return False
+    if not place.hot.when.startswith(EACH_STEP) and not steps_an_environment(place.file.project, place.hot):
+        return False
+    return _CHOOSES.search(place.file.outline.functions[place.function].name) is not None
 
 
 def _caller_steps_with(place: Place, hot: Hot) -> bool:

@@ -12,10 +12,16 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.small_modules import parameters_alone
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
+from torchperf_lint.facts.value import Frame
 
+_HOPS = 6
+"""Functions that a module is handed through."""
 FEW = 8
 """Turns that are not worth a call for lists."""
 _JOINS = frozenset(("_flatten_dense_tensors", "flatten_dense_tensors", "parameters_to_vector"))
@@ -40,8 +46,36 @@ def _of_a_small_module(file: SourceFile, over: ast.Call, function: int) -> bool:
     if not isinstance(over.func, ast.Attribute) or over.func.attr not in ("parameters", "named_parameters"):
         return False
     place = Spot(file, over, function, NOT_KNOWN, file.span(over)[0])
-    held = parameters_alone(file.project, file.value(over.func.value, place).thing)
+    module = file.value(over.func.value, place)
+    thing = module.thing
+    if module.kind == "unknown" and isinstance(over.func.value, ast.Name):
+        thing = _given_from_afar(file.project, FunctionKey(file.path, function), over.func.value.id)
+    held = parameters_alone(file.project, thing)
     return held is not None and held <= FEW
+
+
+def _given_from_afar(project: Project, key: FunctionKey, name: str) -> Thing | None:
+    """What one caller after the other hands on, to a function that a nested one stands in too."""
+    for _ in range(_HOPS):
+        function, body = project.index.function(key), project.body(key.path)
+        if body is None or body.definitions(key.index).get(name):
+            return None
+        if all(parameter.name != name for parameter in function.parameters):
+            if function.parent <= 0:
+                return None
+            key = FunctionKey(key.path, function.parent)
+            continue
+        callers = project.hotness.callers.get(key, ())
+        call = call_at(project.values, callers[0]) if len(callers) == 1 else None
+        argument = argument_for(call, function, name) if call is not None else None
+        if call is None or not isinstance(argument, ast.Name):
+            return None
+        key, name = FunctionKey(callers[0].path, callers[0].call.function), argument.id
+        place = callers[0].call.line, callers[0].call.column
+        given = project.values.of(argument, Frame(key.path, key.index, place))
+        if given.kind != "unknown":
+            return given.thing
+    return None
 
 
 def _is_few(value: ast.expr) -> bool:

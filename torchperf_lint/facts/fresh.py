@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.gathered import gathered
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_literal
@@ -83,7 +84,7 @@ def _written(values: Values, node: ast.Call, frame: Frame) -> str:
     written = destination(values, node, frame)[1]
     if written:
         return written
-    return f"{ast.unparse(node.args[0])}.device" if node.args else "..."
+    return of_part(node.args[0], "device") if node.args else "..."
 
 
 def _evident(values: Values, node: ast.Call, frame: Frame) -> bool:

@@ -57,6 +57,7 @@ _OF_ITS_INPUT = pattern(
 """Modules without parameters: what they compute carries a graph where their input does."""
 
 
+_LOSS = pattern(r"loss|criteri", re.IGNORECASE)
 _METHOD = pattern(r"^_?(?:norm|embed\w*|encode\w*|decode\w*|conv\w*|proj|head|attn|block|layer|module|predictor)$")
 
 
@@ -181,7 +182,14 @@ class Grads:
             targets = self._targets(node, frame)
             if targets:
                 return self._returned(targets, node, index, frame)
+            if index[:1] > (0,) and self._is_beside_a_loss(node, frame):
+                return None
         return self._of(node, frame, caller)
+
+    def _is_beside_a_loss(self, node: ast.Call, frame: Frame) -> bool:
+        """`loss, scores = criterion(out, y)` of a criterion that nobody knows: the scores may be numbers to show."""
+        named = _LOSS.search(last_part(chain(node.func))) is not None
+        return named and self.values.of(node.func, frame.anew()).kind == "unknown"
 
     def _parameter(self, name: str, frame: Frame, caller: _Call | None) -> Graph | None:
         """What the call that is looked into gave for a parameter."""

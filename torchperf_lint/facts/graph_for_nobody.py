@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.hot import Hot
@@ -25,6 +25,7 @@ from torchperf_lint.facts.networks import is_plain, keeps, only_its_name_tells, 
 from torchperf_lint.facts.off_by_name import may_be_off_by_name
 from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import below
 from torchperf_lint.facts.trainable import may_freeze
 from torchperf_lint.facts.ways_of_values import Ways
 from torchperf_lint.model import Confidence
@@ -44,6 +45,8 @@ _FROZEN = pattern(
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
 _WORDS_OF_FROZEN = tuple("toggle_grad set_grad_enabled jit. onnx RT trt hook deepspeed ully".split())
 """One of them is in all that `_FROZEN` finds."""
+_LOSS = pattern(r"^torch\.nn\.(?:modules\.loss\.)?(?!Adaptive)\w+Loss\(\)$")
+_VIEWS = frozenset("view reshape flatten squeeze unsqueeze transpose permute contiguous float double half".split())
 _KINDS = frozenset(("step", "eval", "rollout"))
 _INPUTS = pattern(
     r" in .*(?:im(?:a?ge?)?s?|img|frame|video|path|file|folder|name|pair|sample|text|sentence|audio|wav|clip)"
@@ -84,6 +87,8 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         if not runs_a_network(file, site) or (found.hot is not None and _at_once(file, site)):
             continue
+        if _is_a_loss(file, site) and not _carried(file, site):
+            continue
         ways = Ways(site)
         ends = ways.ends() or (ways.reads if site.hot.kind == "eval" and ways.all_end else None)
         if not ends:
@@ -91,6 +96,33 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
         guessed = found.hot is None and may_be_off_by_name(file.project, FunctionKey(file.path, site.function))
         if not guessed and not model_switches_off(file, site) and not keeps(file, site):
             yield Recorded(site, min(ends), bool(ways.lines), only_its_name_tells(file, site))
+
+
+def _is_a_loss(file: SourceFile, site: Site) -> bool:
+    """Whether a call runs a loss of torch's, which has no parameters: it records where its arguments carry a graph."""
+    thing = file.value(site.call.func, site).thing
+    return thing is not None and thing.kind == "external" and _LOSS.match(thing.dotted) is not None
+
+
+def _carried(file: SourceFile, site: Site) -> bool:
+    """Whether anything that a call is given carries a graph: `with torch.no_grad(): out = model(x)` left none."""
+    given = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
+    return any(file.project.grads.of(one, site.frame) is not None or _of_a_forward(site, one) for one in given)
+
+
+def _of_a_forward(site: Site, given: ast.expr) -> bool:
+    """Whether something is a view of what a module of the project gave where gradients are recorded."""
+    project, path = site.file.project, site.file.path
+    body, node = project.body(path), below(given, _VIEWS)
+    while body is not None and isinstance(node, ast.Name):
+        bound = body.reaching(site.function, node.id, body.at(node)) or []
+        if len(bound) != 1 or bound[0].value is None or body.at(bound[0].value) >= body.at(node):
+            return False
+        node = below(bound[0].value, _VIEWS)
+    if body is None or not isinstance(node, ast.Call) or not project.hotness.grad_mode.records(path, body.at(node)):
+        return False
+    targets = project.types.targets(path, site.function, chain(node.func))
+    return any(project.index.function(key).name == "forward" for key in targets)
 
 
 def _seldom_seen(file: SourceFile, site: Site, trains: bool) -> Hot | None:

@@ -15,6 +15,7 @@ from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import TENSOR_TYPE, default_device, device_by_default
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
 from torchperf_lint.facts.drawn_arrays import bound_for_this, drawn_array
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.fresh import made_of_sizes
 from torchperf_lint.facts.generated_numbers import is_counted
@@ -223,7 +224,7 @@ def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) ->
     )  # `if isinstance(x, ndarray): x = from_numpy(x)`
     if not known or here or any(k.arg in (None, "device") for k in node.keywords):
         return None
-    return constant_upload(values, node, frame, f"{ast.unparse(receiver)}.device")
+    return constant_upload(values, node, frame, of_part(receiver, "device"))
 
 
 def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import constancy
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.fresh import Fresh, just_made
 from torchperf_lint.facts.host_index_sources import source_of
 from torchperf_lint.facts.host_numbers import is_host_number
@@ -138,7 +139,7 @@ def _indices(spot: Spot) -> Iterator[ast.expr]:
 
 
 def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> HostIndex | None:
-    device = f"{ast.unparse(base)}.device"
+    device = of_part(base, "device")
     fresh = None
     if isinstance(index, ast.List):
         if not _steady(file, spot, index):

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+_MAKES_A_MODULE = pattern(
+    r"^_?(?:build|get|make|create|load|init|prepare)_(?:\w+_)?(?:model|network|net|encoder|decoder|backbone|generator|"
+    r"discriminator|criterion)$"
+)
+"""Functions that make a module, by their names."""
 _CONVERTS = frozenset({"int", "long", "bool", "double"})
 """Methods that tensors have, and arrays have not."""
 _COMPUTES = pattern(
@@ -116,9 +121,18 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
             return tensor(ANYWHERE, "what `super().forward(...)` of a library's module gives", Confidence.LIKELY)
         found = _computed_by(values, node, UNKNOWN, frame)
         return found if found.kind != "unknown" else None
+    return _moved(values, node, function, frame)
+
+
+def _moved(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
+    """What is moved: a module by its name, or by that of what makes it, else a tensor where that is on a device."""
+    name, written = function.attr, chain(function.value)
     device = {"cuda": DEVICE, "cpu": HOST}.get(name) or target_device(values, node, frame)
     if MODULE_NAME.search(last_part(written)):
         return Value("module", device or ANYWHERE, f"`{written}`, a module by its name", Confidence.LIKELY)
+    if isinstance(function.value, ast.Call) and _MAKES_A_MODULE.match(last_part(chain(function.value.func))):
+        because = f"what `{chain(function.value.func)}(...)` makes, a module by its name"
+        return Value("module", device or ANYWHERE, because, Confidence.LIKELY)
     if device is None or device == ANYWHERE:
         return None
     argument = ast.unparse(node.args[0]) if node.args else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.source import Site
 
 _SHORT = 40
@@ -26,9 +27,16 @@ def device_by_test(site: Site, made: ast.Call) -> str | None:
             branch = parent.body if isinstance(parent.body, list) else [parent.body]
             if any(made is node for statement in branch for node in ast.walk(statement)):
                 return None
-            return _told(parent.test) if any(node is statement for statement in branch) else None
+            inside = any(node is statement for statement in branch)
+            if not inside or not _asks_if_missing(parent.test):
+                return _told(parent.test) if inside else None
         node = parent
     return None
+
+
+def _asks_if_missing(test: ast.expr) -> bool:
+    """`if mask is not None:` around the move says nothing of where it goes: the test around that may."""
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0])
 
 
 def _told(test: ast.expr) -> str | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
@@ -59,7 +60,7 @@ def _device(values: Values, node: ast.expr, frame: Frame) -> str | None:
     """The device that an argument names, or is on, as written; None for the host and for anything else."""
     value = values.of(node, frame)
     if value.kind == "tensor":
-        return f"{ast.unparse(node)}.device" if value.device != HOST else None
+        return of_part(node, "device") if value.device != HOST else None
     return ast.unparse(node) if device_of(values, node, frame) == DEVICE else None
 
 
@@ -86,4 +87,4 @@ def copied_beside(values: Values, node: ast.Call, frame: Frame) -> Moved | None:
         return None
     base = values.of(node.func.value, frame)
     there = base.kind == "tensor" and base.device != HOST
-    return Moved(node.args[0], f"{ast.unparse(node.func.value)}.device") if there else None
+    return Moved(node.args[0], of_part(node.func.value, "device")) if there else None

@@ -16,6 +16,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.kept_by_objects import kept_by_object
 from torchperf_lint.facts.left_behind import left_behind
 from torchperf_lint.facts.loaded_at_import import is_called_once_moved, loaded_at_import
+from torchperf_lint.facts.modules_given import only_others_give_modules
 from torchperf_lint.facts.passed import argument_for, call_at, passed_by
 from torchperf_lint.facts.records import END_OF_FILE, Position
 from torchperf_lint.facts.source import Site
@@ -201,7 +202,12 @@ def _settled_module(site: Site, receiver: ast.expr) -> Repeated | None:
     value = site.file.value(receiver, site)
     if value.kind in ("unknown", "tensor") and isinstance(receiver, ast.Attribute):
         value = called_like_a_module(site, receiver) or value
-    return Repeated("module", value) if value.kind == "module" and _is_settled(site, receiver) else None
+    if value.kind != "module" or not _is_settled(site, receiver):
+        return None
+    key = FunctionKey(site.file.path, site.function)
+    if not held and only_others_give_modules(site.file.project, key, chain(receiver)):
+        return None
+    return Repeated("module", value)
 
 
 def _module_of_several(site: Site, receiver: ast.Subscript) -> Repeated | None:

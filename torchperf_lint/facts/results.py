@@ -13,6 +13,7 @@ from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.moved_back import moved_back_to
 from torchperf_lint.facts.nominal import from_annotation, from_thing
+from torchperf_lint.facts.number_helpers import gives_a_number
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.rest import rest_handed_back
 from torchperf_lint.facts.settled_by_call import returns_of_call
@@ -81,7 +82,19 @@ def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -
         key = values.index.method(module.thing, "forward")
         if key is not None:
             return _forward_output(returned(values, key, frame), whole)
-    return whole
+    return _as_each_of_several(values, written, whole, frame) if module.thing is None else whole
+
+
+def _as_each_of_several(values: Values, written: str, whole: Value, frame: Frame) -> Value:
+    """What one of several modules gives, where the `forward` of each gives as many: `return loss, count.item()`."""
+    things = values.types.things(frame.path, frame.function, written)
+    if not 1 < len(things) < 5 or any(thing.kind != "instance" for thing in things):
+        return whole
+    keys = [values.index.method(thing, "forward") for thing in things]
+    each = [_forward_output(returned(values, key, frame), whole) for key in keys if key is not None]
+    parts = {len(value.items) for value in each if value.kind == "sequence"}
+    alike = len(each) == len(things) and all(value.kind == "sequence" for value in each) and len(parts) == 1
+    return join(each) if alike and parts != {0} else whole
 
 
 def _forward_output(inner: Value, whole: Value) -> Value:
@@ -174,6 +187,8 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
     if body is None:
         return None
     function = values.index.function(key)
+    if gives_a_number(body, key.index, function):
+        return PLAIN
     names = [parameter.name for parameter in function.parameters]
     yielded = body.yields(key.index)
     expressions = [_gone_through(body, key.index, *pair) for pair in yielded] or body.returns(key.index)
@@ -259,6 +274,8 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     annotated = body.functions.get(key.index)
     hint = getattr(annotated, "returns", None)
     named = isinstance(hint, ast.Name | ast.Attribute)
+    if gives_a_number(body, key.index, values.index.function(key)):
+        return PLAIN
     promised = "" if hint is None else chain(hint) if named else ast.unparse(hint)
     if _PLAIN_HINT.fullmatch(promised) and not _BARE_CONTAINER.search(promised):
         return sequence(PLAIN) if "[" in promised else PLAIN

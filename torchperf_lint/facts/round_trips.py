@@ -22,6 +22,11 @@ from torchperf_lint.patterns import pattern
 
 _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
+_PUTS_IN = frozenset(
+    "scatter_ scatter scatter_add_ scatter_add index_add_ index_add index_fill_ index_fill index_select gather "
+    "masked_fill_ masked_fill index_copy_ index_copy".split()
+)
+"""Methods of one tensor that take the places from another: `torch.zeros(n, k).scatter_(1, labels.cpu(), 1)`."""
 _CALLERS = 4
 """Callers that are looked at."""
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
@@ -251,6 +256,8 @@ class _Trip:
     def _made_of(self, node: ast.Call) -> bool:
         if isinstance(node.func, ast.Attribute) and self.holds(node.func.value):
             return node.func.attr not in _ENDS
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _PUTS_IN and any(map(self.holds, node.args)):
+            return self.file.value(node.func.value, self.place).kind == "tensor"
         denoted = self.file.denotes(node.func, self.place) or ""
         if any(self._reworked(node, given) for given in node.args if self.holds(given)):
             return True

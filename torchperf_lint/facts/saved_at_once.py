@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import names_of
 
-SAVERS = tuple("save savez savez_compressed dump imwrite imsave tofile create_dataset to_parquet".split())
+SAVERS = tuple(
+    "save savez savez_compressed dump imwrite imsave save_image write_png write_jpeg tofile create_dataset "
+    "to_parquet".split()
+)
 _MODULES = ("numpy", "torch", "pickle", "json", "cv2", "imageio", "skimage", "scipy", "PIL", "h5py", "safetensors")
 _METHODS = frozenset({"tofile", "create_dataset", "to_parquet"})
 _PASSES = 3
@@ -21,7 +24,7 @@ def saved_at_once(file: SourceFile, site: Site) -> bool:
     if site.hot is None or not file.mentions(SAVERS):
         return False
     saves = [other for other in _saves(file) if other.function == site.function]
-    given = {name for save in saves for name in names_of(save.call)}
+    given = {name for save in saves for name in names_of(_written(save))}
     within = any(part is site.call for save in saves for part in ast.walk(save.call))
     return within or bool(given & _made_of(file, site))
 
@@ -30,8 +33,20 @@ def _saves(file: SourceFile) -> Iterator[Site]:
     """The calls of a file that write a file wherever hot code stands, so under no cadence."""
     for site in file.hot_calls(*SAVERS):
         dotted = file.denotes(site.call.func, site) or ""
-        if last_part(site.record.callee) in _METHODS or dotted.startswith(_MODULES):
+        name = last_part(site.record.callee)
+        if _is_own(site) or name in _METHODS or dotted.startswith(_MODULES):
             yield site
+
+
+def _written(save: Site) -> ast.expr:
+    """What is written: of `picture.save(path)` the picture, of `np.save(path, x)` any argument."""
+    return save.receiver if _is_own(save) and save.receiver is not None else save.call
+
+
+def _is_own(save: Site) -> bool:
+    """`picture.save(path)`: of `np.save(path, x)` and `log.save(x)` nothing is known."""
+    imported = chain(save.call.func).partition(".")[0] in save.file.outline.imports
+    return last_part(save.record.callee) == "save" and isinstance(save.receiver, ast.Name) and not imported
 
 
 def _made_of(file: SourceFile, site: Site) -> set[str]:

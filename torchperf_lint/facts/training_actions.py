@@ -21,6 +21,9 @@ _PREPARES = pattern(r"^_?pre_?alloc")
 _TRAINS_ON_ONE = pattern(r"\w\.(?:train|fit|learn)_(?:on_)?(?:a_|one_|single_)?(?:batch|step|iter|iteration)$")
 _OF_A_MODULE = pattern(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
+_OFF = pattern(r"\b(?:no_grad|inference_mode)\b")
+_EVALUATES = pattern(r"^_?(?:eval|evaluat\w+|valid|validat\w+|val|test)_(?:one_|single_)?(?:step|batch|iter)")
+"""Functions of evaluation by their names: a factory of steps makes both kinds, `eval_step = step_fn(train=False)`."""
 _IN_A_LIST = pattern(r" in [\[(]")
 
 
@@ -40,7 +43,10 @@ class TrainingActions:
                 return f"holds `{named(call.callee)}()` (line {call.line})"
         # A loop over parts of a model, one of which updates itself, is no loop of steps.
         parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
-        for call in self.calls.directly_in(path, index) if not parts else ():
+        passes_on = not parts and not self._without_gradients(path, index)
+        for call in self.calls.directly_in(path, index) if passes_on else ():
+            if _EVALUATES.match(last_part(call.callee)):
+                continue
             for target in self.types.targets(path, call.function, call.callee):
                 if self._is_pass(target) and self._is_pass(FunctionKey(path, call.function)):
                     continue  # a module that trains a part of its own in each pass: the step is around both
@@ -48,6 +54,16 @@ class TrainingActions:
                 if inner is not None:
                     return f"calls `{call.callee}()` (line {call.line}), which runs `{named(inner.callee)}()`"
         return next(filter(None, (self.of_loop(path, inner) for inner in self._listed_inside(path, index))), None)
+
+    def _without_gradients(self, path: str, index: int) -> bool:
+        """Whether a loop stands under `no_grad`: what it calls computes gradients for others who ask for them."""
+        regions = self.index.outlines[path].regions
+        while index >= 0 and regions[index].kind != "function":
+            if regions[index].kind == "grad-off":
+                return True
+            index = regions[index].parent
+        function = self.index.function(FunctionKey(path, regions[index].function)) if index >= 0 else None
+        return function is not None and any(_OFF.search(decorator) for decorator in function.decorators)
 
     def _is_pass(self, key: FunctionKey) -> bool:
         """Whether a function is the forward pass of a module."""

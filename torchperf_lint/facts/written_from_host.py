@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import DEVICE
@@ -43,7 +44,7 @@ def written_from_host(site: Site) -> Written | None:
     into = site.file.value(target.value, site)
     if made is None or made.factory not in _MAKERS or into.kind != "tensor" or into.device != DEVICE:
         return None
-    upload = constant_upload(values, site.call, site.frame, f"{ast.unparse(target.value)}.device")
+    upload = constant_upload(values, site.call, site.frame, of_part(target.value, "device"))
     return Written(upload, target) if upload is not None and not upload.scalar else None
 
 

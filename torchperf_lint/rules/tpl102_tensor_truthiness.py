@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.branches_that_act import acts_on_host
 from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, REPLACES, consequence
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.extremes import extremes
@@ -189,6 +190,7 @@ class TensorTruthiness(SourceRule):
             instead=one_copy(file, read)
             or (HOST_DRAWS if drawn else None)
             or (_ZERO_STEP if of_zero else None)
+            or (_ACTS if then == DECIDES and acts_on_host(place) else None)
             or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
             value=(on_device(file, place, operand) if drawn or of_zero else None) or read.value,
             hot=read.hot,
@@ -201,6 +203,11 @@ class TensorTruthiness(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the test."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+_ACTS = (
+    "what runs next depends on it, which no `torch.where` holds: ask once every n steps, where the algorithm takes that"
+)
 
 
 def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.formatting import formatted
+from torchperf_lint.facts.formatted_tensors import formatted_tensors
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause, on_device
-from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.tested_then_told import tells_what_was_tested
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.reads import cause
+from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -94,12 +91,9 @@ class TensorFormattedInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot place that makes text of a device tensor."""
         del project
-        for place, parts in formatted(file):
+        for place, part, value in formatted_tensors(file):
             hot = place.hot
-            found = _first_tensor(file, place, parts)
-            if found is None or hot is None or hot.kind == "data":
-                continue
-            value, part = found
+            assert hot is not None
             yield self.found(
                 place,
                 message=f"writing `{short(words(part))}` into text makes the host wait for the device {hot.when}",
@@ -115,11 +109,3 @@ class TensorFormattedInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
-
-
-def _first_tensor(file: SourceFile, place: Place, parts: tuple[ast.expr, ...]) -> tuple[Value, ast.expr] | None:
-    for part in parts:
-        value = on_device(file, place, part)
-        if value is not None and value.kind == "tensor" and not tells_what_was_tested(place, part):
-            return value, part
-    return None

@@ -11,12 +11,14 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.computed_beside import computed_beside
 from torchperf_lint.facts.consequences import DECIDES, INSTEAD, READ, consequence
 from torchperf_lint.facts.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
+from torchperf_lint.facts.environments import chooses_an_action
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
+from torchperf_lint.facts.saved_at_once import saved_at_once
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.uploaded_by_iterators import uploaded_by_iterator
 from torchperf_lint.model import Finding, Related, Verdict
@@ -184,6 +186,13 @@ def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
         return later(site, file.brief(receiver))
     if consequence(site) == DECIDES:
         return _DECISIVE
+    if saved_at_once(file, site):
+        return "write the file under `if step % n == 0:`, or copy several turns' at once and let a thread write them"
+    if chooses_an_action(site):
+        return (
+            "the environment needs the action now: choose it on the device (`argmax`, `torch.multinomial`), and copy "
+            "that alone, with what else is read in this step, in one copy"
+        )
     functions = " (torch has the numpy functions)" if _goes_to_numpy(file, site) else ""
     beside = computed_beside(file, site)
     also = f", {beside}," if beside is not None else ""

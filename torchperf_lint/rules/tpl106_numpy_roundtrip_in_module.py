@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Reading, cause
 from torchperf_lint.facts.retyped import dtype_of_retyped
 from torchperf_lint.facts.round_trips import RoundTrip
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import below
+from torchperf_lint.facts.tables_in_trips import made_for_trip
 from torchperf_lint.facts.torch_counterparts import counterpart
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -20,6 +23,8 @@ from torchperf_lint.rule import SourceRule
 _MADE_ANEW = frozenset({"numpy.array", "numpy.asarray", "numpy.ascontiguousarray", "numpy.asanyarray"})
 """What only makes the array that the tensor is again."""
 _SHOWN = 4
+_VIEWS = frozenset("data detach squeeze unsqueeze view reshape long int float".split())
+"""Parts of what is left on the device that are where it is."""
 
 
 class NumpyRoundtripInModule(SourceRule):
@@ -127,6 +132,10 @@ def _instead(file: SourceFile, site: Site, receiver: ast.expr, trip: RoundTrip) 
             f"converts it on the device, and line {trip.upload.lineno} has nothing to upload then"
         )
     kept, then = f"leave `{file.brief(receiver)}` on the device", "has nothing to upload then"
+    table = made_for_trip(file, site, trip)
+    if table is not None:
+        made = f"`torch.{table}(..., device={of_part(below(receiver, _VIEWS), 'device')})`"
+        return f"{kept}, and make there what takes it, {made}: line {trip.upload.lineno} {then}"
     worked = [function for function in trip.through if function not in _MADE_ANEW]
     known = [(function, there) for function in worked if (there := counterpart(function)) is not None]
     if known:

@@ -10,6 +10,8 @@ from torchperf_lint.amounts import often
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.also_copied import also_copied
+from torchperf_lint.facts.boolean_indices import boolean_index, fills_in_a_number
+from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.number_stores import NumberStore, number_stores
 from torchperf_lint.facts.project import Project
@@ -81,7 +83,9 @@ class HostIndexIntoDeviceTensor(SourceRule):
     ```
     Or make the index on the device: `torch.arange(x.size(0), device=cosine.device)`. For a list of one number, take a
     slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer. An array
-    that picks from several tensors is copied once: `rows = torch.from_numpy(rows).to(obs.device)`.
+    that picks from several tensors is copied once: `rows = torch.from_numpy(rows).to(obs.device)`. In place of a mask
+    keep integer indices on the device, made once: `places = mask.nonzero(as_tuple=True)`, `x[places]`. A mask on the
+    device would be counted each time, and the host waits for that (TPL109), as it does not for a mask of its own.
 
     A number is filled in by `labels.index_fill_(0, pos_inds, 0)`, as an argument of the kernel; where several tensors
     pick, `mask[rows, columns] = mask.new_full((), 1.0)` stores what is made on the device.
@@ -199,9 +203,14 @@ def _made_elsewhere(file: SourceFile, index: HostIndex) -> list[Related]:
 
 def _instead(index: HostIndex) -> str:
     if isinstance(index.spot.expression, ast.Compare):
+        return f"keep the places that are set as indices on the device, or take slices and join them: {_COUNTED}"
+    mask = _mask(index)
+    if mask is not None:
+        moved = " (buffers, of a module that is moved as well)" if index.held is not None else ""
+        places = f"`places = {of_part(mask, 'nonzero')}(as_tuple=True)`"
         return (
-            "keep the places that are set as indices on the device, or take slices and join them: a mask on the device "
-            "would be counted there, for which the host waits"
+            f"keep integer indices in place of the mask, made once: {places}, each copied to the device{moved}, and "
+            f"`x[places]`: {_COUNTED}"
         )
     if index.fresh is not None:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
@@ -215,6 +224,17 @@ def _instead(index: HostIndex) -> str:
     if _is_paired(index):
         return "keep both lists on the device, as buffers of the module: they pick element by element, as no slices do"
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
+
+
+_COUNTED = "a mask on the device would be counted there, for which the host waits"
+
+
+def _mask(index: HostIndex) -> ast.expr | None:
+    """The mask through which elements are taken, or tensors stored; None for other indices."""
+    made = index.fresh.call if index.fresh is not None else None
+    if made is None and index.held is None and ".to(" not in index.instead:
+        return None  # a list, lengths: its source says what to write
+    return boolean_index(index.spot, made, index.held) if not fills_in_a_number(index.spot) else None
 
 
 def _is_paired(index: HostIndex) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.formatted_tensors import is_written_within
 from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.loggers import BAR, Logged, logged
 from torchperf_lint.facts.project import Project
@@ -132,8 +133,8 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
         site, hot = call.site, call.site.hot
         assert hot is not None
         refresh = site.keyword("refresh")
-        if call.kind != BAR or is_false(refresh):
-            return
+        if call.kind != BAR or is_false(refresh) or is_written_within(file, site.call):
+            return  # of a text with a tensor in it TPL104 tells
         trains = hot.kind == "step" and hot.loop is not None and not hot.optional
         yield self.found(
             site,

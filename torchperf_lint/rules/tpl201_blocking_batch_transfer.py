@@ -21,6 +21,7 @@ from torchperf_lint.facts.handed_over import handed_over
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
+from torchperf_lint.facts.modules_given import takes_modules
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -35,6 +36,9 @@ _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 
 _NOT_PINNED = "in one call the device converts, and what a conversion makes on the host is not pinned"
+_FOR_BOTH = (
+    'write `{}.to("cuda", non_blocking=True)`{}: modules are moved here too, and their `cuda` takes no `non_blocking`'
+)
 _OF_AN_ITERATOR = (
     "pin what is copied, `.pin_memory()`, and pass `non_blocking=True`; or hand over what is on the host, from a "
     "DataLoader with workers and `pin_memory=True`, and copy that"
@@ -201,15 +205,17 @@ class BlockingBatchTransfer(SourceRule):
         assert site.hot is not None
         pinning = pinning_of(project, batch.origins)
         first = (converted_first(site.call) or converted_before(site)) if not _follows_a_tensor(file, site) else None
+        instead = _MAKE_THERE if _made_here(file, site) else _instead(site.call, first, pinning)
+        as_well = _takes_modules_as_well(file, site)
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=_MAKE_THERE if _made_here(file, site) else _instead(site.call, first, pinning),
+            instead=_FOR_BOTH.format(as_well, pinning.advice) if as_well else instead,
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             related=[*_loaders(file, pinning), *_in_vain(file, project, pinning)],
-            fix=without_blocking(site, batch) if first is None or not first.made else None,
+            fix=without_blocking(site, batch) if not as_well and (first is None or not first.made) else None,
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
 
@@ -290,6 +296,14 @@ class BlockingBatchTransfer(SourceRule):
             confidence=Confidence.POSSIBLE if site.hot.optional else None,
             root_cause=f"{self.code} pieces copied in the loop on line {upload.line} of function {site.function}",
         )
+
+
+def _takes_modules_as_well(file: SourceFile, site: Site) -> str:
+    """The name in a `x.cuda()` to which modules come too, whose `cuda` takes no `non_blocking`; empty for others."""
+    if last_part(site.record.callee) != "cuda" or not isinstance(site.receiver, ast.Name):
+        return ""
+    name = site.receiver.id
+    return name if takes_modules(file.project, FunctionKey(file.path, site.function), name) else ""
 
 
 def _made_here(file: SourceFile, site: Site) -> bool:

@@ -23,6 +23,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tables_given_back import MENTIONED as TABLES
 from torchperf_lint.facts.tables_given_back import tables_given_back
+from torchperf_lint.facts.tables_in_trips import is_told_as_trip
 from torchperf_lint.facts.value import HOST, tensor
 from torchperf_lint.model import Confidence, Finding, Outcome, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -117,8 +118,8 @@ class FactoryThenDevice(SourceRule):
             if site.hot is None or site.hot.kind == "data":
                 continue
             fresh = _fresh(project, site)
-            if fresh is None:
-                continue
+            if fresh is None or is_told_as_trip(file, site.call):
+                continue  # TPL106 says both: alone it would be given indices on the host
             told = device_by_test(site, fresh.call) if last_part(site.record.callee) == "cuda" else None
             fresh = fresh._replace(device=told or fresh.device)
             key = FunctionKey(file.path, site.function)

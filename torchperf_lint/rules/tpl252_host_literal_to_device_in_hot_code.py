@@ -290,7 +290,10 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
         return 'make it once: `self.register_buffer("name", torch.tensor(...), persistent=False)` in `__init__`'
     if site.hot is not None and site.hot.loop is not None and not site.hot.depth:
         return f"make it once, before the loop: `torch.tensor(..., device={upload.device})`"
-    return "make it once for each device: a buffer of the module that calls this, or a function under `functools.cache`"
+    made = "make it once for each device: a buffer of the module that calls this"
+    data = _data(upload)
+    array = data is not None and file.value(data, site).kind in ("array", "unknown")
+    return made if array else f"{made}, or a function under `functools.cache`"  # which takes no arrays and lists
 
 
 def _drawn_there(file: SourceFile, site: Site, upload: Upload) -> str:
