@@ -175,7 +175,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             steady=count["steady"],
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
-            train_steps=_at_most(count.get("train_steps"), steps),
+            train_steps=_at_most(_in_steps(count, run.steps), steps),
             eval_of=count.get("eval_of"),
             trained=count.get("trained"),
             evaluated=count.get("evaluated"),
@@ -189,6 +189,13 @@ def _events(run: RawRun) -> Iterable[Event]:
             nbytes=count["bytes"],
             attributes={k: v for k, v in definition.items() if k not in ("record", "id", "kind", "what", "site")},
         )
+
+
+def _in_steps(count: Record, steps: Record) -> int | None:
+    """In how many it came: where each batch is one, what is done to a batch that is fetched ahead is in as many."""
+    in_steps, turns = count.get("train_steps"), count["train_turns"]
+    one_each = steps.get("steps") == steps.get("train_batches") and turns <= steps.get("steps", 0)
+    return max(in_steps, turns) if in_steps and one_each else in_steps
 
 
 def _at_most(number: int | None, steps: int) -> int | None:
