@@ -38,7 +38,7 @@ class Evidence:
 
     events: tuple[Event, ...] = ()
     steps: int = 0
-    """How often the optimizer that stepped first stepped."""
+    """How many steps optimizers made: two that step in one turn of the loop make one."""
     warmup: int = 10
     left_out: int = 0
     """Steps after the warm-up that count in no time, because a profiler's window was open."""

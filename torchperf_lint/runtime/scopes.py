@@ -11,7 +11,7 @@ of scripts that have no loader, but for the evaluation between its steps (evalua
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.ahead import Ahead
@@ -19,6 +19,7 @@ from torchperf_lint.runtime.answers import Answers
 from torchperf_lint.runtime.doubtful import Doubtful
 from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
 from torchperf_lint.runtime.gradients import Gradients, Parameters
+from torchperf_lint.runtime.joined_steps import JoinedSteps
 from torchperf_lint.runtime.scope import Place, Scope, Totals
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Scopes:
         """Loader -> place -> what was handed over as evaluation's, though backward passes followed."""
         self._just_ended: Scope | None = None
         self.ahead = Ahead()
+        self._joined = JoinedSteps()
         self._first: FirstStep | None = None
         """Of the root, where modules were called several times before it, until it is known what belongs to it."""
         self._changed: set[Counter] = set()
@@ -273,9 +275,28 @@ class Scopes:
         for doubtful in found:
             self._changed |= doubtful.moves(self.evaluation, self.train)
 
+    @property
+    def feeds(self) -> Scope | None:
+        """The pass over a loader that is under way."""
+        return None if self.is_outside() else self.current
+
+    def joins(self, optimizer: int) -> None:
+        """An optimizer has stepped, which closes no step."""
+        self.learns(optimizer)
+        self._joined.joins(self.runs.come())
+
+    def were_steps(self, joined: Sequence[int]) -> int:
+        """The optimizer's steps at these positions, of those since a step closed, were steps; how many these are."""
+        if joined:
+            self.steps += len(joined)
+            self._joined.were(joined, self.runs.come(), self.root.touched, self.steps + 1)
+            self.root.turn += len(joined)
+        return len(joined)
+
     def stepped(self, optimizer: int) -> None:
         """An optimizer step has closed."""
         self.learns(optimizer)
+        self._joined.forget()
         self.steps += 1
         if self.current is self.root:
             self.root.turn += 1
@@ -295,6 +316,7 @@ class Scopes:
             self.root = Scope(lambda: True)
         self.runs = EvaluationRuns(self.root, Scope(lambda: True))
         self.steps = 0
+        self._joined.forget()
         self._first = None
         self._answers.forget()
         for totals in (self.train, self.outside):
