@@ -74,6 +74,7 @@ def _single(run: RawRun) -> Evidence:
     return Evidence(
         events=tuple(_events(run)),
         steps=steps.get("steps", 0),
+        optimizer_calls=tuple(steps.get("optimizer_calls", ())),
         warmup=steps.get("warmup", run.header.get("settings", {}).get("warmup", 0)),
         left_out=steps.get("left_out", 0),
         slowed=_slowed(steps),
