@@ -1,6 +1,7 @@
 """From events at a line to an outcome: how often, in how many steps, and what if nothing was seen."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -176,6 +177,37 @@ def test_what_came_before_the_first_step_is_of_no_step(count, outcome):
     assert verdict.reason.endswith(", all before the first step was over: not every step") == (outcome == "refuted")
     in_it = event(count=4, train=4, train_steps=4, first_step=1, over_steps=4)
     assert judge(evidence(early, in_it, steps=4)).outcome is Outcome.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("more", "outcome"),
+    [
+        ({}, "refuted"),
+        ({"train_steps": None}, "confirmed"),
+        ({"before": 5}, "confirmed"),
+        ({"evaluation": 2}, "confirmed"),
+        ({"train": 6, "train_steps": 6}, "confirmed"),
+    ],
+)
+def test_many_in_one_step_are_not_what_a_finding_says_of_every_step(more, outcome):
+    """`if n % 50 == 1: for name in names: log(name, loss.item())`, not a rollout that fills a buffer."""
+    run = evidence(event(**{"count": 10, "train": 1, "train_steps": 1, **more}), steps=12, train_batches=12)
+    finding = replace(FINDING, why_hot="it runs every training step: in the loop `for i in range(12)` (line 12)")
+    verdict = by_events(finding, run, run.at(HERE, "sync"), "synchronisation")
+    assert verdict.outcome.value == outcome
+    assert outcome != "refuted" or verdict.reason == "10 synchronisations in 1 of 12 steps: not every step"
+    assert judge(run).outcome.value == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("calls", "outcome"),
+    [((7, 6), "confirmed"), ((13,), "refuted"), ((7, 13), "refuted"), ((), "refuted")],
+)
+def test_a_loop_of_a_second_optimizer_is_one_of_several_though_it_is_short(calls, outcome):
+    run = evidence(event(count=6, train=6, over_steps=6), steps=13, train_batches=0, optimizer_calls=calls)
+    finding = replace(FINDING, why_hot="it runs every training step: in the loop `for i in range(6)` (line 12)")
+    run = replace(run, events=(replace(run.events[0], train_steps=6),))
+    assert by_events(finding, run, run.at(HERE, "sync"), "synchronisation").outcome.value == outcome
 
 
 @pytest.mark.parametrize(("count", "outcome"), [(2, "unobservable"), (8, "confirmed")])

@@ -18,6 +18,8 @@ NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate`
 ON_HOST = "all that a step updated is on the CPU and nothing was copied: the script used no device"
 ENDED_EARLY = "the run ended before its first step"
 _MOST_LINES = 3
+_EACH_STEP = "it runs every training step"
+"""So the reason begins why a line is hot that runs in the turns of a training loop."""
 
 
 def by_events(
@@ -38,7 +40,7 @@ def by_events(
     watched = tuple(probes)
     chosen = of_kind(events, run, copied="transfers" in watched)
     if chosen:
-        return happened(run, chosen, what, finding.location)
+        return happened(run, chosen, what, finding.location, each_step=_claims_each_step(finding))
     blind = next((f"{name}: {run.unwatched[name]}" for name in watched if name in run.unwatched), None)
     if blind is not None:
         return Verdict(Outcome.UNOBSERVABLE, blind)
@@ -48,10 +50,13 @@ def by_events(
     return silent(run, ran, what, _lines([ran.line]) if ran != finding.location else "the line")
 
 
-def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Location | None = None) -> Verdict:
+def happened(
+    run: Evidence, events: tuple[Event, ...], what: str, shown: Location | None = None, *, each_step: bool = False
+) -> Verdict:
     """The verdict where the events were seen: confirmed if they come every step, or so often as if they did.
 
     `shown`: the place at which a report shows the finding; of events elsewhere the verdict says where they were.
+    `each_step`: that they come every training step is what the finding says: many in a few steps are not that.
     """
     count = sum(event.count for event in events)
     often = f"{count} {what if count == 1 else _plural(what)}{_elsewhere(shown, events) if shown else ''}"
@@ -70,9 +75,10 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Locatio
     before = run.before_steps(events)
     if before and count < FEWEST_IN_A_ROW:
         return Verdict(Outcome.REFUTED, f"{often}, all before the first step was over: not every step")
-    if run.every_step(events) or (count >= loops / 2 and not before):
+    in_masses = not each_step or not _is_of_steps_alone(run, events)
+    if run.every_step(events) or (in_masses and count >= loops / 2 and not before):
         return _priced(run, events, reason)
-    if _most_at_a_line(events) >= OFTEN_ENOUGH * max(train, evaluation, 1):
+    if in_masses and _most_at_a_line(events) >= OFTEN_ENOUGH * max(train, evaluation, 1):
         return _priced(run, events, f"{reason}: many at a time, in a loop of its own")
     row = run.in_a_row(events)
     if row is not None:
@@ -89,6 +95,15 @@ def _most_at_a_line(events: Iterable[Event]) -> int:
         line = event.via or (event.path, event.line)
         lines[line] = lines.get(line, 0) + event.count
     return max(lines.values(), default=0)
+
+
+def _claims_each_step(finding: Finding) -> bool:
+    return (finding.why_hot or "").startswith(_EACH_STEP)
+
+
+def _is_of_steps_alone(run: Evidence, events: tuple[Event, ...]) -> bool:
+    """Whether all of it came in steps that are counted: no evaluation by hand, and nothing of what fills a buffer."""
+    return bool(run.steps) and all(e.train_steps and not e.eval_turns and not e.before for e in events)
 
 
 def _of_training(run: Evidence, events: tuple[Event, ...], train: int) -> tuple[int, int, str]:

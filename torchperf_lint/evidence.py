@@ -38,7 +38,9 @@ class Evidence:
 
     events: tuple[Event, ...] = ()
     steps: int = 0
-    """How often the optimizer that stepped first stepped."""
+    """How many steps optimizers made: two that step in one turn of the loop make one."""
+    optimizer_calls: tuple[int, ...] = ()
+    """How often each optimizer stepped."""
     warmup: int = 10
     left_out: int = 0
     """Steps after the warm-up that count in no time, because a profiler's window was open."""
@@ -214,9 +216,15 @@ class Evidence:
         return min(own, self.eval_total) if own else self.eval_total
 
     def in_a_row(self, events: Iterable[Event]) -> int | None:
-        """Over how many steps one of the events happened in at least half of them: a loop that is one of several."""
+        """Over how many steps one of the events happened in at least half of them: a loop that is one of several.
+
+        Where optimizers have loops of their own, the shortest of these need not be longer than that optimizer's steps.
+        """
+        fewest = FEWEST_IN_A_ROW
+        if len(self.optimizer_calls) > 1 and sum(self.optimizer_calls) == self.steps:
+            fewest = min(fewest, max(OFTEN_ENOUGH, min(self.optimizer_calls)))
         counted = ((e, e.train_turns if e.train_steps is None else e.train_steps) for e in events)
-        often = ((e, times) for e, times in counted if e.over_steps and times >= FEWEST_IN_A_ROW)
+        often = ((e, times) for e, times in counted if e.over_steps and times >= fewest)
         return max((e.over_steps for e, times in often if times / e.over_steps >= HOT_SHARE), default=None)
 
     def loader_at(self, location: Location) -> tuple[LoaderRun, ...]:

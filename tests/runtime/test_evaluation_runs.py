@@ -140,6 +140,19 @@ def test_what_follows_evaluations_of_many_calls_as_of_one_is_the_steps(loop, loo
     assert figures(loop, "checkpoint") == (3, 3, 0, 0)
 
 
+def test_what_follows_each_call_follows_the_last_too(loop, look):
+    """A loss that waits, computed behind the model's call, in training before the step; then training goes on, or not.
+    """
+    for _ in range(2):
+        for _ in range(6):
+            loop.event("loss")
+            loop.backward()
+            loop.step()
+        evaluate(loop, 4, look, before=[], after=["loss", "loss"])
+    assert figures(loop, "loss") == (12, 12, 16, 8)
+    assert loop.counts()["loss"]["eval_of"] == 8
+
+
 def test_a_last_evaluation_of_one_call_is_like_those_before(loop, look):
     for _ in range(4):
         train(loop, 3)

@@ -313,6 +313,15 @@ def test_what_follows_the_last_step_is_of_no_other(make, number, expected):
     assert (seen.events[0].train_steps, seen.events[0].over_steps) == (expected, expected)
 
 
+@pytest.mark.parametrize(("batches", "expected"), [(12, 12), (24, 11)])
+def test_what_is_done_to_a_batch_that_is_fetched_ahead_is_in_as_many_steps_as_there_are_batches(
+    make, batches, expected
+):
+    figures = count(1, 12, train_steps=11, first=1, last=11)
+    seen = evidence_of([make(site(1), event(1, 1), figures, steps(12, train_batches=batches))])
+    assert seen.events[0].train_steps == expected
+
+
 def test_what_comes_after_the_last_step_alone_is_of_one_step(make):
     seen = evidence_of([make(site(1), event(1, 1), count(1, 20, train_steps=1, first=13, last=13), steps(12))])
     assert (seen.events[0].train_steps, seen.events[0].over_steps) == (1, 1)

@@ -551,3 +551,101 @@ def test_a_batch_drawn_for_a_step_is_training_though_no_model_has_been_called_be
         loop.step()
     assert batches(loop) == (4, 0)
     assert loop.turns() == {"upload": (4, 4, 0)}
+
+
+def look_ahead(loop, batches, turn, made=None, ahead=1, kept=True):
+    """A pass of a loader that hands a batch out when it has fetched the next; `kept`: its iterator lives on."""
+    iterator = loop.begin(made=made)
+    for _ in range(min(ahead, batches)):
+        loop.fetch(iterator)
+    for _ in range(batches - ahead):
+        loop.fetch(iterator)
+        turn()
+    loop.fetch(iterator, got=False)
+    if not kept:
+        del iterator
+        gc.collect()
+    for _ in range(min(ahead, batches)):
+        turn()
+
+
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("ahead", [1, 2])
+def test_a_loader_that_looks_ahead_leaves_no_turn_out(loop, ahead, kept, flush):
+    def trains():
+        loop.event("forward")
+        if flush:
+            loop.recorder.flush()
+        loop.backward()
+        loop.event("gradients")
+        loop.step()
+        loop.event("log")
+        loop.event("log")
+
+    for _ in range(2):
+        look_ahead(loop, 6, trains, made=1, ahead=ahead, kept=kept)
+        loop.event("checkpoint")
+    assert loop.turns() == {
+        "forward": (12, 12, 0),
+        "gradients": (12, 12, 0),
+        "log": (24, 12, 0),
+        "checkpoint": (2, 0, 0),
+    }
+    assert [loop.counts()[what]["train_steps"] for what in ("forward", "gradients")] == [12, 12]
+    assert loop.counts()["log"]["trained"] == 24
+
+
+def test_what_comes_in_some_turns_of_a_loader_that_looks_ahead_comes_in_the_last_too(loop):
+    number = 0
+
+    def trains():
+        nonlocal number
+        number += 1
+        if number % 4 == 0:
+            loop.event("log")
+        loop.backward()
+        loop.step()
+
+    look_ahead(loop, 12, trains)
+    assert loop.turns()["log"] == (3, 3, 0)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_evaluation_by_a_loader_that_looks_ahead(loop, kept):
+    loop.train(loop.begin(), 4)
+    for batches in (4, 2, 1):
+        look_ahead(loop, batches, lambda: loop.event("metric"), made=2, kept=kept)
+        loop.event("checkpoint")
+        loop.train(loop.begin(), 4)
+    assert loop.turns() == {"metric": (7, 0, 7), "checkpoint": (3, 0, 0)}
+    assert loop.counts()["metric"]["eval_of"] == 7
+
+
+def test_what_a_helper_reads_behind_a_loop_is_no_turn_of_it(loop):
+    """`total = reduce(loss)` in each turn, in every second, or in the last half, and once more of their mean."""
+    for wanted in (lambda _: True, lambda index: index % 2, lambda index: index >= 3):
+        iterator = loop.begin()
+        for index in range(6):
+            loop.fetch(iterator)
+            if wanted(index):
+                loop.event("reduce")
+            loop.backward()
+            loop.step()
+        loop.fetch(iterator, got=False)
+        loop.event("reduce")
+    assert loop.turns()["reduce"] == (6 + 3 + 3 + 3, 6 + 3 + 3, 0)
+
+
+def test_training_without_a_loader_behind_a_pass_is_none_of_it(loop):
+    iterator = loop.begin()
+    loop.train(iterator, 5, "upload")
+    loop.fetch(iterator, got=False)
+    del iterator
+    gc.collect()
+    for _ in range(5):
+        loop.backward()
+        loop.step()
+        loop.event("upload")
+    assert loop.turns()["upload"][0] == 10
+    assert loop.counts()["upload"]["trained"] >= 5

@@ -32,6 +32,9 @@ _MOST_DIAGNOSES = 3
 _MOST_ENTRIES = 5
 _ROOM = 10
 """Columns of `measured` with the space after it."""
+_SEVERAL = 1.5
+"""Batches a step from which gradients are accumulated, or several loaders read; an epoch may end with a step of fewer.
+"""
 _SLOWED = 1.15
 """What a median of few steps may differ from the next one's by itself."""
 _FULL, _LITTLE = 0.9, 0.5
@@ -103,9 +106,10 @@ def device_of(run: Evidence) -> str:
 
 
 def steps_of(run: Evidence) -> str:
-    """How far it came, in steps, or else batches, or else requests."""
+    """How far it came, in steps (and how many batches each has, where these are several), or batches, or requests."""
     if run.steps:
-        return counted(run.steps, "step")
+        batches = run.train_batches / run.steps
+        return counted(run.steps, "step") + (f" of {batches:.2g} batches" if batches >= _SEVERAL else "")
     if run.requests is not None:
         return counted(run.requests.count, run.requests.unit)
     batches = run.train_batches + run.eval_batches

@@ -21,7 +21,10 @@ class Counter:
         "ms",
         "n",
         "nbytes",
+        "row",
         "scope",
+        "since",
+        "size",
         "steady",
         "steady_ms",
         "train_steps",
@@ -41,9 +44,19 @@ class Counter:
         self.steady_ms: float | None = None
         self.scope: Scope | None = None
         self.turn = -1
+        self.row = self.since = self.size = 0
+        """In how many turns of `scope` in a row it came, how large `n` was before the last, how much came before that.
+        """
         self.first = self.last = 0
         """In which optimizer steps it came first and last, counted from 1."""
         self.dirty = False
+
+    def begins(self, scope: Scope) -> None:
+        """It comes for the first time in a turn of this scope."""
+        follows = self.scope is scope and self.turn == scope.turn - 1
+        self.row = self.row + 1 if follows else 1
+        self.size, self.since = self.n - 1 - self.since, self.n - 1
+        self.scope, self.turn = scope, scope.turn
 
     def withdraws(self, evaluated: int, eval_turns: int, eval_of: int, *, step: int) -> None:
         """The steps so far were none, nor was what lay between them evaluation; `step`: which one it comes in now."""

@@ -144,6 +144,10 @@ class EvaluationRuns:
             counter.scope = None  # what comes after the run is counted in its own right
         return head
 
+    def come(self) -> set[Counter]:
+        """What has come outside of runs since the last step closed."""
+        return {*self._handed, *self._root.touched}
+
     def hands_over(self, *, trains: bool) -> None:
         """What the root has is about to be counted, as training's (`trains`) or not."""
         if trains:
@@ -222,6 +226,11 @@ class EvaluationRuns:
         if run.turns == 1 and head[1] and tail[1] and not inner[1]:
             head, inner = inner, head
         before = inner[0] + bool(head[1])
+        if not head[1] and tail[1] and inner[0] == run.turns - 1 > 0:
+            # It follows each call but, so far, the last: as much of what stands behind that is the call's.
+            own = min(tail[1], inner[1] // inner[0])
+            inner, tail = [run.turns, inner[1] + own, 0], [bool(tail[1] - own), tail[1] - own, 0]
+            before = run.turns
         return _Row(
             head=head[1],
             inner=inner[1],

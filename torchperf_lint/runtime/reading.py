@@ -76,6 +76,7 @@ def _single(run: RawRun) -> Evidence:
     return Evidence(
         events=tuple(_events(run)),
         steps=steps.get("steps", 0),
+        optimizer_calls=tuple(steps.get("optimizer_calls", ())),
         warmup=steps.get("warmup", run.header.get("settings", {}).get("warmup", 0)),
         left_out=steps.get("left_out", 0),
         slowed=_slowed(steps),
@@ -178,7 +179,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             steady=count["steady"],
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
-            train_steps=_at_most(count.get("train_steps"), steps),
+            train_steps=_at_most(_in_steps(count, run.steps), steps),
             eval_of=count.get("eval_of"),
             trained=count.get("trained"),
             evaluated=count.get("evaluated"),
@@ -202,6 +203,13 @@ def _origin(run: RawRun, number: int | None) -> Origin | None:
     columns = (site.get("column"), site.get("end_line"), site.get("end_column"))
     via = site.get("via")
     return Origin(site["path"], site["line"], *columns, via=(via[0], via[1]) if via else None)
+
+
+def _in_steps(count: Record, steps: Record) -> int | None:
+    """In how many it came: where each batch is one, what is done to a batch that is fetched ahead is in as many."""
+    in_steps, turns = count.get("train_steps"), count["train_turns"]
+    one_each = steps.get("steps") == steps.get("train_batches") and turns <= steps.get("steps", 0)
+    return max(in_steps, turns) if in_steps and one_each else in_steps
 
 
 def _at_most(number: int | None, steps: int) -> int | None:

@@ -161,7 +161,8 @@ class Recorder:
             counter.steady += 1
             if ms is not None:
                 counter.steady_ms = (counter.steady_ms or 0.0) + ms
-        scope, step = self.scopes.current, self.scopes.steps + 1
+        scopes = self.scopes
+        scope, step = scopes.current if scopes.ahead.tail is None else scopes.of_event(counter), scopes.steps + 1
         touched = scope.touched.get(counter)
         if touched is None:
             touched = scope.touched[counter] = [0, 0, 0]
@@ -172,7 +173,7 @@ class Recorder:
             touched[2] += 1
             counter.last = step
         if counter.turn != scope.turn or counter.scope is not scope:
-            counter.scope, counter.turn = scope, scope.turn
+            counter.begins(scope)
             touched[0] += 1
             counter.first = counter.first or step
         self._touch(counter)

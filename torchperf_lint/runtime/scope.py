@@ -28,12 +28,15 @@ class Scope:
         "earlier",
         "ended",
         "fed",
+        "fed_turns",
         "fetched_since_backward",
+        "first_fed",
         "gone",
         "learnt",
         "loader",
         "place",
         "segments",
+        "total",
         "touched",
         "training",
         "turn",
@@ -51,6 +54,10 @@ class Scope:
         """Batches fetched (root: optimizer steps)."""
         self.batches = 0
         """Batches not yet counted as training's or evaluation's."""
+        self.total = 0
+        """All batches that have arrived."""
+        self.first_fed = self.fed_turns = 0
+        """The turn of the first backward pass, and how many turns have led to one."""
         self.training = False
         self.ended = False
         self.asked = False

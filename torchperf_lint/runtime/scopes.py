@@ -11,20 +11,21 @@ of scripts that have no loader, but for the evaluation between its steps (evalua
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.aftermath import Aftermath
-from torchperf_lint.runtime.call_places import CallPlaces
+from torchperf_lint.runtime.ahead import Ahead
+from torchperf_lint.runtime.answers import Answers
 from torchperf_lint.runtime.doubtful import Doubts
 from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
-from torchperf_lint.runtime.first_step import FirstStep
 from torchperf_lint.runtime.gradients import Gradients, Parameters
+from torchperf_lint.runtime.joined_steps import JoinedSteps
 from torchperf_lint.runtime.scope import EVALUATION, TRAINING, Place, Scope, Totals
-from torchperf_lint.runtime.touched import Touched, add
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
+    from torchperf_lint.runtime.first_step import FirstStep
     from torchperf_lint.runtime.sites import Key
 
 
@@ -63,18 +64,12 @@ class Scopes:
         self._just_ended: Scope | None = None
         self._called = False
         """Whether a model has been called within a pass."""
-        self._answering = False
-        """Whether a model has been called outside of every pass before anything trained."""
-        self._set_up: Touched = {}
-        """Of the root, before the first such call."""
-        self._places = CallPlaces()
-        self._answers: Touched = {}
-        """Of the root, in such calls but for the last."""
-        self._answered: Touched = {}
-        """What of these was handed over as evaluation's."""
+        self.ahead = Ahead()
+        self._joined = JoinedSteps()
         self._first: FirstStep | None = None
         """Of the root, where modules were called several times before it, until it is known what belongs to it."""
         self._changed: set[Counter] = set()
+        self._answers = Answers(self._changed)
 
     def begins(self, iterator: Any, loader: object = None, place: Place | None = None) -> Scope:  # noqa: ANN401
         """A new pass; persistent workers make every pass with the same iterator."""
@@ -94,7 +89,7 @@ class Scopes:
 
     def _lost(self, scope: Scope) -> None:
         scope.gone = True
-        if scope is self.current and scope.turn > 1:
+        if scope is self.current and scope.turn > 1 and not self.ahead.is_of(scope):
             scope.drops_unused()
             self._goes_back(scope, self.root)
 
@@ -127,6 +122,7 @@ class Scopes:
         scope.turn += not scope.asked
         scope.asked = False
         scope.batches += 1
+        scope.total += 1
         scope.fetched_since_backward = True
         self._goes_to(scope)
 
@@ -134,13 +130,29 @@ class Scopes:
         self._trains_again()
         self.current = scope
         self._first = None
+        self.ahead.is_over()
 
     def exhausted(self, scope: Scope) -> None:
         """The pass has come to its end."""
         scope.ended = True
+        scope.turn += not scope.asked  # of a loader that looks ahead, this begins a turn, too
         scope.asked = False
         self._just_ended = scope
+        self.ahead.ends(scope)
         self._goes_back(scope, self.root)
+
+    def of_event(self, counter: Counter) -> Scope:
+        """Where what is counted now belongs, when a pass has come to its end."""
+        tail = self.ahead.tail
+        if tail is None or tail is self.current or not self.ahead.has(counter):
+            return self.current
+        self._comes_after(tail)
+        return tail
+
+    def _comes_after(self, ended: Scope) -> None:
+        """Something more is counted in a pass that is over."""
+        if ended not in self._over and ended not in self._open.values():
+            self._over.append(ended)
 
     def trains(self, *, steps: bool = False) -> None:
         """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last.
@@ -151,6 +163,8 @@ class Scopes:
             scope.training = scope.training or scope.fed or scope is self.current
             scope.fed = True
             scope.fetched_since_backward = False
+            scope.first_fed = scope.first_fed or scope.turn
+            scope.fed_turns += 1
         again = not feeds and not steps and self.current in self._fed and self._goes_on(self.current)
         if feeds:
             self._fed = feeds
@@ -161,11 +175,8 @@ class Scopes:
             return
         if not feeds:
             self._trains_outside(steps=steps)
-        elif self._answering:
-            add(self._answers, self.root.touched)
-            self.root.touched.clear()
-            self._were_before()
-            self._forget_answers()
+        elif self._answers.come:
+            self._answers.were_before(self.root)
 
     def warm_up_again(self) -> None:
         """What has been timed was evaluation; the passes that go on begin to train."""
@@ -182,60 +193,25 @@ class Scopes:
         """Loaders that look one batch ahead (accelerate's) end before their last batch is trained on, and are still
         there; of one that is not, an optimizer may step on the whole pass.
         """
-        if self.current.gone:
+        if self.current.gone and not self.ahead.is_of(self.current):
             self.current = self.root
         if self.current is not self.root:
             return
         ended = self._just_ended
-        if ended is not None and ended.gone and not steps:
+        gone = ended is not None and ended.gone and not steps and not self.ahead.owes(ended)
+        if gone:
             self._just_ended = None  # what is stepped on next has been computed here
-        if ended is None or not ended.training or (ended.gone and not steps):
+        if ended is None or not ended.training or gone:
+            self.ahead.is_over()
             if not self.root.fed:
-                self._answered_so_far()
+                self._first = self._answers.lead_to(self.root)
             self.root.training = self.root.training or self.root.fed
             self.root.fed = True
             return
-        self._just_ended = None
+        self._just_ended = ended if self.ahead.leads(ended) else None
         self.root.fed = False
         self.current = ended
-        if ended not in self._over and ended not in self._open.values():
-            self._over.append(ended)
-
-    def _answered_so_far(self) -> None:
-        """The first backward pass: calls of a model before it, as a replay buffer is filled, were no training steps,
-        but for the last, which is the first step's forward pass, and for what the next steps show to be the first's,
-        too. Where there was only one, all belongs to that step.
-        """
-        if self._answering and self.root.turn > 1:
-            self._were_before()
-            self._first = FirstStep(self._set_up, self._answers, self._answered)
-        else:
-            self._take_back()
-            add(self.root.touched, self._answered)
-            add(self.root.touched, self._set_up)
-        for figures in self.root.touched.values():
-            figures[2] = 1  # all of it is of the first step
-        self._forget_answers()
-
-    def _were_before(self) -> None:
-        """Calls of a model outside of every pass were before training, and no evaluation."""
-        self._take_back()
-        for answers in (self._answered, self._answers):
-            for counter, (_, count, _) in answers.items():
-                counter.before += count
-        self._changed.update(self._answers)
-
-    def _take_back(self) -> None:
-        """What was handed over as evaluation's is not."""
-        for counter, (turns, count, _) in self._answered.items():
-            counter.eval_turns -= turns
-            counter.evaluated -= count
-            counter.eval_of = 0
-        self._changed.update(self._answered)
-
-    def _forget_answers(self) -> None:
-        self._answering = False
-        self._set_up, self._answers, self._answered = {}, {}, {}
+        self._comes_after(ended)
 
     def is_outside(self) -> bool:
         """Whether no pass over a loader is under way."""
@@ -274,13 +250,8 @@ class Scopes:
 
     def answers(self, key: Key | None = None) -> None:
         """A model is called where nothing trains: outside of every pass, that is a turn."""
-        if self.current is not self.root:
-            return
-        self._places.call(key, self.root.touched)
-        add(self._answers if self._answering else self._set_up, self.root.touched)
-        self.root.touched.clear()
-        self.root.turn += 1
-        self._answering = True
+        if self.current is self.root:
+            self._answers.begins(self.root, key)
 
     def learns(self, optimizer: int) -> None:
         """An optimizer has stepped, be it that this closes a step or not."""
@@ -314,9 +285,28 @@ class Scopes:
         for doubtful in self._doubts.resolved(scope, self._learnt):
             self._changed |= doubtful.moves(self.evaluation, self.train)
 
+    @property
+    def feeds(self) -> Scope | None:
+        """The pass over a loader that is under way."""
+        return None if self.is_outside() else self.current
+
+    def joins(self, optimizer: int) -> None:
+        """An optimizer has stepped, which closes no step."""
+        self.learns(optimizer)
+        self._joined.joins(self.runs.come())
+
+    def were_steps(self, joined: Sequence[int]) -> int:
+        """The optimizer's steps at these positions, of those since a step closed, were steps; how many these are."""
+        if joined:
+            self.steps += len(joined)
+            self._joined.were(joined, self.runs.come(), self.root.touched, self.steps + 1)
+            self.root.turn += len(joined)
+        return len(joined)
+
     def stepped(self, optimizer: int) -> None:
         """An optimizer step has closed."""
         self.learns(optimizer)
+        self._joined.forget()
         self.steps += 1
         if self.current is self.root:
             self.root.turn += 1
@@ -337,8 +327,9 @@ class Scopes:
         self.runs = EvaluationRuns(self.root, Scope(lambda: True))
         self.aftermath = Aftermath(self.root)
         self.steps = 0
+        self._joined.forget()
         self._first = None
-        self._forget_answers()
+        self._answers.forget()
         for totals in (self.train, self.outside):
             totals.segments.clear()
         return given
@@ -367,24 +358,21 @@ class Scopes:
                 yield from self.train.take(scope)
             else:
                 yield from self._evaluates(scope, doubtful=scope.training)
-            if self.current is scope:
+            if self.current is scope and not self.ahead.is_of(scope):
                 self.current = self.root
         yield from self._changed
         self._changed.clear()
-        if self._answering:
-            self._places.goes_on(self.root.touched)
-            add(self.root.touched, self._answers)
-            self._answers.clear()
-            add(self._answered, self.root.touched)
+        if self._answers.come:
+            self._answers.gives(self.root)
         trains = self._is_training(self.root)
         self.runs.hands_over(trains=trains)
-        if not trains and not self._answering and (self.root.fed or not self.steps):
+        if not trains and not self._answers.come and (self.root.fed or not self.steps):
             self.outside.add(self.root)  # it may be the first step's: what was counted waits until that is known
             return
-        alone = self.evaluation if self._answering else self.outside
+        alone = self.evaluation if self._answers.come else self.outside
         yield from (self.train if trains else alone).take(self.root, root=True)
-        if self._answering and not self.evaluation.batches:
-            yield from self._places.counts()
+        if self._answers.come and not self.evaluation.batches:
+            yield from self._answers.places.counts()
         yield from self.runs.settle(self.steps)
 
     def _may_be_used(self, scope: Scope) -> bool:

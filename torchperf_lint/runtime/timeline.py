@@ -207,16 +207,16 @@ class Timeline:
             self._mark(STEP, key, at)
 
     def step_ends(self, key: Key | None, optimizer: int, at: float | None = None, thread: int = 0) -> None:
-        """An optimizer has stepped; the one seen first closes a step of the run, until another has taken its place."""
+        """An optimizer has stepped: that closes a step of the run, or is part of one (closing.py)."""
         if at is None:
             at, thread = self.now()
         if (thread != self._thread or self.recorder.muted) and not self._mine(thread, True):
             return
         self._mark(STEPPED, key, at)
-        if self.closing.closes(optimizer):
+        if self.closing.closes(optimizer, self._scopes.feeds):
             self._close(at, optimizer)
         else:
-            self._scopes.learns(optimizer)
+            self._scopes.joins(optimizer)
 
     def acted(self, key: Key | None, at: float, thread: int) -> None:
         """Outside of every loader, what is trained has been called without gradients: to act, or to be evaluated."""
@@ -232,6 +232,7 @@ class Timeline:
         """Outside of every loader, a model is called for the first time since an optimizer stepped."""
         follows = self._last is not None and self._last[0] == STEPPED
         if self._mine(thread) and follows and self.recorder.scopes.is_outside():
+            self.closing.leads = key
             self._mark(CALL, key, at)
 
     def leave_out(self) -> None:
@@ -333,7 +334,7 @@ class Timeline:
         self._pace.skips()
 
     def _close(self, at: float, optimizer: int) -> None:
-        recorder = self.recorder
+        recorder, before = self.recorder, self.steps
         with recorder.lock:
             self._count(at, optimizer)
         late = recorder.deferring
@@ -341,17 +342,16 @@ class Timeline:
         recorder.matters()
         for callback in self.on_step:
             callback(self.steps)
-        if self.steps in (_THIRD, self.warmup) or self.steps % _OFTEN == 0:
+        if any(step in (_THIRD, self.warmup) or step % _OFTEN == 0 for step in range(before + 1, self.steps + 1)):
             for callback in self.on_milestone:
                 callback(self.steps)
         if not late:  # what is made later is written later, too: whoever put it off asks for that
             recorder.tick()
 
     def _count(self, now: float, optimizer: int) -> None:
-        self.steps += 1
+        self.steps += 1 + self._scopes.were_steps(self.closing.settled())
         if self._sampling is not None:
             self._sampling = self._sampling.turn(self.steps, now)
-        scopes = self._scopes
         if self.leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:
@@ -359,9 +359,9 @@ class Timeline:
             if self.compared:
                 self._pace.closes(self.steps)
         self._closed_at = now
-        scopes.steady = self.steps >= self.warmup and not self.leaves_out
-        scopes.trains(steps=True)
-        scopes.stepped(optimizer)
+        self._scopes.steady = self.steps >= self.warmup and not self.leaves_out
+        self._scopes.trains(steps=True)
+        self._scopes.stepped(optimizer)
 
     def records(self) -> Iterator[Record]:
         """`spans`, `steps` and `time`, when they have changed."""

@@ -101,7 +101,7 @@ class Watch:
 
     @property
     def steps(self) -> int:
-        """Training steps: how often the optimizer stepped that stepped first."""
+        """Training steps: two optimizers that step in one turn of the loop make one."""
         return self.evidence.steps
 
     def report(self, *, width: int | None = None, color: bool = False) -> str:

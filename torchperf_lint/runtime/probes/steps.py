@@ -5,8 +5,8 @@ is made (since torch 2.0): ours goes around that. Where some class had torch's b
 `register_optimizer_step_{pre,post}_hook` tell of it. They run within what Dynamo compiles of a step, where it would
 trace them, or they would see nothing; so there are none where none is needed.
 
-The optimizer seen first closes a step of the run, so that the two optimizers of a GAN make one step; where it is
-replaced (the next fold, the next stage), its successor does. Of a run without any, see `_without_optimizer`.
+Which optimizer's step closes a step of the run, so that the two optimizers of a GAN make one, says closing.py. Of a run
+without any optimizer, see `_without_optimizer`.
 """
 
 from __future__ import annotations
