@@ -543,10 +543,13 @@ def test_a_batch_drawn_for_its_shape_before_there_is_a_model_is_none_of_evaluati
     assert loop.turns() == {"set-up": (1, 0, int(called)), "upload": (4, 0, 4)}
 
 
-def test_a_batch_drawn_for_a_step_is_training_though_no_model_has_been_called_before(loop):
+@pytest.mark.parametrize("flush", [False, True])
+def test_a_batch_drawn_for_a_step_is_training_though_no_model_has_been_called_before(loop, flush):
     for _ in range(4):
         loop.fetch(loop.begin())
         loop.event("upload")
+        if flush:
+            loop.record()
         loop.backward()
         loop.step()
     assert batches(loop) == (4, 0)

@@ -85,7 +85,7 @@ class Scope:
 
     def is_only_drawn(self) -> bool:
         """`shape = next(iter(loader))[0].shape` before there is a model: what is set up meanwhile is no evaluation."""
-        return self.drawn and self.gone and self.turn == 1
+        return self.drawn and self.gone and self.turn == 1 and not (self.fed or self.training)
 
     def drops_unused(self) -> None:
         """It is left: `if i == 10: break` leaves with a batch that has been fetched, and then not used.

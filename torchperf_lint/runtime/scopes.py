@@ -350,7 +350,7 @@ class Scopes:
                 self._over.append(self._open.pop(number))
             elif self._is_training(scope):
                 yield from self.train.take(scope)
-            elif scope.gone:
+            elif scope.gone and not scope.is_only_drawn():
                 yield from self._evaluates(scope, doubtful=True)
         over, self._over = self._over, []
         for scope in over:
