@@ -158,9 +158,9 @@ class ElementLoopOverTensor(SourceRule):
                 if verdict.outcome is Outcome.CONFIRMED:
                     return replace(verdict, reason=f"its turns wait or copy: {verdict.reason}")
         waits = _own_waits(finding, run) if loop is None and _READS in finding.message else ()
-        verdict = happened(run, waits, "synchronisation", finding.location) if waits else None
-        if verdict is not None and verdict.outcome is Outcome.CONFIRMED:
-            return replace(verdict, reason=f"its turns wait: {verdict.reason}")
+        read = happened(run, waits, "synchronisation", finding.location) if waits else None
+        if read is not None and read.outcome is Outcome.CONFIRMED:
+            return replace(read, reason=f"its turns wait: {read.reason}")
         return unmeasured(run, finding.location, "no probe counts the kernels of its turns")
 
     def _of_places(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
