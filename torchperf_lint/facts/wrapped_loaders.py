@@ -29,4 +29,6 @@ def from_its_loader(values: Values, node: ast.expr, batch: Value, frame: Frame) 
     there = frame.back(body.at(made), body.at(made))
     given = [values.of(argument, there) for argument in (*made.args, *(k.value for k in made.keywords))]
     loaders = [value for value in given if value.kind == "loader"]
-    return batch._replace(device=loaders[0].device, origins=loaders[0].origins) if len(loaders) == 1 else batch
+    if len(loaders) != 1:
+        return batch
+    return batch._replace(device=loaders[0].device, origins=loaders[0].origins or batch.origins)
