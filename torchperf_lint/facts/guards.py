@@ -50,7 +50,7 @@ _CADENCE_NAME = pattern(
     r"visuali[sz]e|plot|display|report|checkpoint|ckpt|dump|write|record|sync)(?:_|$)"
     r"|(?:^|_)(?:log|print|save|eval|val|report|display|vis|summary|ckpt|checkpoint|logging|refresh|sync|update)_"
     r"(?:this|now|freq|frequency|interval|every|step|steps|iter|iters|period|due|time)"
-    r"|(?:^|_)(?:freq|interval|every|cadence|periodic)(?:_|$)|^_?check_frequency$|^(?:is_)?due$"
+    r"|(?:^|_)(?:freq|interval|every|cadence|periodic)(?:_|$)|^_?check_frequency$"
     r"|(?:^|_)(?:steps|iters|iterations|batches|epochs)_per_(?:log|print|save|eval|val|test|vis|plot|report|summary|"
     r"checkpoint|ckpt|sample|display)(?:_|$)"
     r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
@@ -67,7 +67,8 @@ _MEMORY_NAME = pattern(
     re.IGNORECASE,
 )
 _OUT_OF_MEMORY = pattern(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
-_CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
+_CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now", "due", "is_due"}
+"""What asks for the time, and what keeps a schedule: `plan.due(step)`."""
 _EXITS = {"exit", "_exit", "quit", "abort"}
 
 
