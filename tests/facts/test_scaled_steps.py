@@ -6,7 +6,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.scaled_steps import scale_reads, stepped_unfused
+from torchperf_lint.facts.scaled_steps import is_asked_for, scale_reads, stepped_unfused
 from torchperf_lint.facts.source import SourceFile
 
 TRAIN = """\
@@ -34,3 +34,13 @@ def test_what_a_scaler_reads(made, after, stepped, read):
     files = texts(TRAIN.format(made=made, after=after))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert (len(list(stepped_unfused(file))), len(list(scale_reads(file)))) == (stepped, read)
+
+
+@pytest.mark.parametrize(
+    ("default", "enabled", "asked"),
+    [("amp=False", "enabled=amp", True), ("amp: bool = False", "enabled = amp", True), ("amp=True", "enabled=amp", False)]
+    + [("amp=False", "enabled=True", False), ("amp=False", "", False), ("amp", "enabled=amp", False)],
+)
+def test_a_scaler_that_is_off_unless_somebody_asks(default, enabled, asked):
+    code = f"import torch\n\ndef make({default}):\n    return torch.amp.GradScaler({enabled})\n"
+    assert is_asked_for(SourceFile(Project.of_texts({"a.py": code}), "a.py", code)) is asked

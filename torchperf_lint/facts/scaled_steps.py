@@ -53,6 +53,17 @@ def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
             yield stepped
 
 
+def is_asked_for(file: SourceFile) -> bool:
+    """Whether all scalers of a file scale only for who asks: `GradScaler(enabled=amp)`, and `amp=False` by default."""
+    made = file.text.count("GradScaler(")
+    asked = _ENABLED.findall(file.text)
+    off = (re.search(rf"\b{name}(?: *: *bool)? *= *False\b", file.text) for name in asked)
+    return 0 < made == len(asked) and all(off)
+
+
+_ENABLED = pattern(r"GradScaler\( *enabled *= *(?:\w+\.)*(\w+) *\)")
+
+
 def _made_elsewhere(step: Site, held: str) -> Stepped | None:
     """The optimizer that a scaler steps, made by other functions: the first of those that they choose from."""
     project = step.file.project

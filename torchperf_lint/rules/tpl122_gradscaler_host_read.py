@@ -9,7 +9,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.scaled_steps import scale_reads, stepped_unfused
+from torchperf_lint.facts.scaled_steps import is_asked_for, scale_reads, stepped_unfused
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -105,8 +105,10 @@ class GradscalerHostRead(SourceRule):
                 instead="call it under `if step % n == 0:`",
                 hot=site.hot,
             )
+        asked = is_asked_for(file)
         for made, step, sure in stepped_unfused(file):
             assert step.hot is not None
+            unsure = Confidence.POSSIBLE if asked else None if sure else Confidence.LIKELY
             if made.record.callee.endswith("SGD") and project.must_run_before(2, 3):
                 continue
             yield self.found(
@@ -117,7 +119,7 @@ class GradscalerHostRead(SourceRule):
                 "on the device",
                 hot=step.hot,
                 severity=Severity.INFO,
-                confidence=None if sure else Confidence.LIKELY,
+                confidence=unsure,
                 related=[file.related(made.file.path, *made.start, "the optimizer is made here")],
                 fix=_fix(made) if made.file.path == file.path else None,
             )
