@@ -38,8 +38,14 @@ def test_what_a_scaler_reads(made, after, stepped, read):
 
 @pytest.mark.parametrize(
     ("default", "enabled", "asked"),
-    [("amp=False", "enabled=amp", True), ("amp: bool = False", "enabled = amp", True), ("amp=True", "enabled=amp", False)]
-    + [("amp=False", "enabled=True", False), ("amp=False", "", False), ("amp", "enabled=amp", False)],
+    [
+        ("amp=False", "enabled=amp", True),
+        ("amp: bool = False", "enabled = amp", True),
+        ("amp=True", "enabled=amp", False),
+        ("amp=False", "enabled=True", False),
+        ("amp=False", "", False),
+        ("amp", "enabled=amp", False),
+    ],
 )
 def test_a_scaler_that_is_off_unless_somebody_asks(default, enabled, asked):
     code = f"import torch\n\ndef make({default}):\n    return torch.amp.GradScaler({enabled})\n"
