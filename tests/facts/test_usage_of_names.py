@@ -39,15 +39,18 @@ def test_only_a_scaler_scales_a_loss(scaler, kind):
     assert value_of(code, "size").kind == kind
 
 
-def test_what_a_branch_makes_an_array_of_is_one_behind_it():
-    code = """
-    def accuracy(scores, labels):
-        if isinstance(scores, torch.Tensor):
+@pytest.mark.parametrize(
+    ("test", "is_array"), [("isinstance(scores, torch.Tensor)", True), ("self.training", False), ("len(scores)", False)]
+)
+def test_what_a_branch_for_tensors_makes_an_array_of_is_one_behind_it(test, is_array):
+    code = f"""
+    def accuracy(self, scores, labels):
+        if {test}:
             scores = scores.cpu().numpy()
             labels = labels.cpu().numpy()
         return labels[labels != -100]
     """
-    assert value_of(code, "labels[labels != -100]").kind != "tensor"
+    assert (value_of(code, "labels[labels != -100]").kind == "array") is is_array
 
 
 @pytest.mark.parametrize(

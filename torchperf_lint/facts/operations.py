@@ -47,7 +47,7 @@ _GOES_THROUGH = pattern(r"^(?:\w+_)?(?:batch_size|chunk_size)$|^(?:show_)?progre
 _CALLED_ONCE = pattern(
     r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
     r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
-    r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_convert|_init$|gather|all_reduce|broadcast"
+    r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|_init_?$|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
 _OF_TENSORS = api.TENSOR_ONLY_METHODS - frozenset(

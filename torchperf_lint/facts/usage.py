@@ -15,6 +15,7 @@ from torchperf_lint.facts.loader_loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.same_binding import is_same
 from torchperf_lint.facts.signatures import ACCELERATOR_NAME, LOADER_NAME
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.value import (
     ANYWHERE,
     HOST,
@@ -137,8 +138,15 @@ def _copied(name: str, frame: Frame, body: Body) -> Value | None:
 def _gives_way_to_arrays(body: Body, function: int, name: str, line: int) -> bool:
     """`if isinstance(scores, Tensor): labels = labels.cpu().numpy()`: behind the branch it is an array either way."""
     bound = body.definitions(function).get(name, ())
-    made = (d.value for d in bound if d.block and d.how == "assign" and d.at[0] == line)
-    return any(value is not None and chain(value).endswith("numpy()") for value in made)
+    made = [d for d in bound if d.block and d.how == "assign" and d.at[0] == line and d.value is not None]
+    if not any(d.value is not None and chain(d.value).endswith("numpy()") for d in made):
+        return False
+    around = {d.block[-1][0] for d in made}
+    tests = (s.test for s in body.statements(function) if isinstance(s, ast.If) and s.lineno in around)
+    return any(_ASKS_FOR_TYPES.search(chain(n.func)) for t in tests for n in nodes_of(t) if isinstance(n, ast.Call))
+
+
+_ASKS_FOR_TYPES = pattern(r"^(?:isinstance|hasattr|type)$|(?:^|\.)is_tensor$")
 
 
 def _asked_for_its_device(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:

@@ -321,7 +321,9 @@ def _is_chosen(upload: Upload) -> bool:
     data = _data(upload)
     while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
         data = data.elts[0]
-    return isinstance(data, ast.IfExp) and data is not _data(upload) and upload.kind in (LITERAL, CONFIGURED)
+    if not isinstance(data, ast.IfExp) or data is _data(upload) or upload.kind not in (LITERAL, CONFIGURED):
+        return False
+    return not any(isinstance(either, ast.List | ast.Tuple | ast.Call) for either in (data.body, data.orelse))
 
 
 def _ones(upload: Upload) -> str:
