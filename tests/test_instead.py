@@ -681,7 +681,11 @@ class Agent:
 
 
 def test_an_action_is_needed_now(tmp_path):
-    assert "the environment needs the action now" in told(tmp_path, ACTING, "TPL105")[1]
+    advice = told(tmp_path, ACTING, "TPL105")[1]
+    assert "the environment needs the action now" in advice
+    assert "choose it on the device" not in advice  # what is drawn elsewhere, or no choice at all
+    drawn = ACTING.replace("self.drawn(probabilities)", "np.random.choice(4, p=probabilities[0])")
+    assert "the environment needs the action now: choose it on the device" in told(tmp_path, drawn, "TPL105")[1]
 
 
 BAR = """\
