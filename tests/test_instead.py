@@ -681,7 +681,11 @@ class Agent:
 
 
 def test_an_action_is_needed_now(tmp_path):
-    assert "the environment needs the action now" in told(tmp_path, ACTING, "TPL105")[1]
+    advice = told(tmp_path, ACTING, "TPL105")[1]
+    assert "the environment needs the action now" in advice
+    assert "choose it on the device" not in advice  # what is drawn elsewhere, or no choice at all
+    drawn = ACTING.replace("self.drawn(probabilities)", "np.random.choice(4, p=probabilities[0])")
+    assert "the environment needs the action now: choose it on the device" in told(tmp_path, drawn, "TPL105")[1]
 
 
 BAR = """\
@@ -706,3 +710,30 @@ def test_a_bar_that_writes_a_tensor_is_told_once(tmp_path, shown):
     (found,) = report.findings
     assert found.code == "TPL120"
     assert ("% n == 0" in found.instead) and (("refresh=False" in found.instead) is (shown != "loss"))
+
+
+JOINED = """\
+import torch
+
+def train(model, loader, optimizer, two):
+    model = model.cuda()
+    for batch in loader:
+        if two:
+            a, b, target = batch
+            x = torch.cat([a, b], 1)
+        else:
+            {other}
+        loss = model(x.cuda(non_blocking=True)).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "sure"), [("x, target = batch", "likely"), ("a, b = batch; x = torch.cat([a, b])", "certain")]
+)
+def test_what_one_branch_alone_joins_is_not_certain(tmp_path, other, sure):
+    path = tmp_path / "train.py"
+    path.write_text(JOINED.format(other=other))
+    report = lint(Target(tmp_path, Settings(select=("TPL202",), confidence=Confidence.POSSIBLE), (path,)))
+    assert [finding.confidence.value for finding in report.findings] == [sure]

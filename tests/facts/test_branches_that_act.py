@@ -21,7 +21,11 @@ from torchperf_lint.facts.spots import NOT_KNOWN, Spot
         ("x.mul_(0.5)", False),
         ("best = loss; torch.save(model, 'best.pt')", True),
         ("model.accepted(x)", True),
-        ("return loss", True),
+        ("return loss", False),
+        ("return x, loss", False),
+        ("return", True),
+        ("return None", True),
+        ("best = loss; return best", False),
         ("best = float(loss)", False),
     ],
 )

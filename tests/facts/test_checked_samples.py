@@ -50,6 +50,8 @@ def _found(text: str) -> list[str]:
         (f"{PRIOR}; td.Distribution.set_default_validate_args(False)", "prior.log_prob(z)", []),
         (PRIOR.replace("))", "), validate_args=False)"), "prior.log_prob(z)", []),
         ("pass", "td.Normal(z, 1.0).log_prob(z)", []),  # told where it is made
+        (f"{PRIOR}; prior._validate_args = False", "prior.log_prob(z)", []),
+        (f"{PRIOR}; told = prior._validate_args", "prior.log_prob(z)", ["prior.log_prob(z)"]),
         (PRIOR, "prior.log_prob(torch.zeros(2))", []),
         (PRIOR, "other.log_prob(z)", []),
         (PRIOR, "prior.log_prob", []),

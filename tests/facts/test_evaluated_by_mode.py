@@ -77,6 +77,30 @@ def test_what_the_method_does(forward, mode, count):
     assert len(_found(METHOD.format(forward=forward, mode=mode, **given))) == count
 
 
+BESIDE = """
+    def explain(self, loss):
+        {does}
+
+    def shown(self, loss):
+        self.explain(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "does", "count"),
+    [
+        (f"{FORWARD}; self.explain(loss)", "loss.backward(retain_graph=True)", 0),
+        (f"{FORWARD}; self.shown(loss)", "self.maps = torch.autograd.grad(loss, self.inputs)", 0),
+        (f"{FORWARD}; self.explain(loss)", "print(loss.detach())", 1),
+        (f"{FORWARD}; force = grad(loss, x)[0]", "pass", 0),
+        (f"{FORWARD}; self.optimizer.zero_grad()", "pass", 1),
+    ],
+)
+def test_gradients_that_the_loop_uses_in_any_case(forward, does, count):
+    given = {"parameter": "train", "test": "train", "training": "True", "evaluation": GIVEN}
+    assert len(_found(METHOD.format(forward=forward, mode=EVAL, **given) + BESIDE.format(does=does))) == count
+
+
 FUNCTION = """\
 def run(model: nn.Module, loader, criterion, optimizer=None):
     {mode}

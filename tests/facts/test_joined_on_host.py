@@ -9,7 +9,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.filled_arrays import is_filled_array
-from torchperf_lint.facts.joined_on_host import joined_on_host, origins_of_parts
+from torchperf_lint.facts.joined_on_host import joined_at_times, joined_on_host, origins_of_parts
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 
@@ -59,13 +59,14 @@ def test_the_loaders_of_what_is_joined_are_known():
     assert joined(others) == (True, 2)
 
 
+ONE = "x, labels = batch"
 HELPER = """
 def prepared(batch, kinds, device):
     if kinds == 2:
         first, second, labels = batch
         x = {join}
     else:
-        x, labels = batch
+        {other}
     return x.to(device), labels
 
 def train(trainLoader, model, device):
@@ -77,24 +78,26 @@ def train(trainLoader, model, device):
 
 
 @pytest.mark.parametrize(
-    ("join", "joined"),
+    ("join", "other", "joined", "at_times"),
     [
-        ("torch.cat((first, second), dim=1)", True),
-        ("torch.cat((first.to(device), second.to(device)), dim=1)", False),
-        ("first", False),
-        ("fused(first, second)", False),
+        ("torch.cat((first, second), dim=1)", ONE, True, True),
+        ("torch.cat((first, second), dim=1)", "x, y, labels = batch; x = torch.cat([x, y])", True, False),
+        ("torch.cat((first.to(device), second.to(device)), dim=1)", ONE, False, True),
+        ("first", ONE, False, True),
+        ("fused(first, second)", ONE, False, True),
     ],
 )
-def test_a_join_in_one_branch_of_a_helper(join, joined):
-    files = texts(HELPER.format(join=join))
+def test_a_join_in_one_branch_of_a_helper(join, other, joined, at_times):
+    files = texts(HELPER.format(join=join, other=other))
     project = Project.of_texts(files)
     body = project.body("a.py")
     assert body is not None
     call = next(n for n in ast.walk(body.functions[1]) if ast.unparse(n) == "x.to(device)")
     assert isinstance(call, ast.Call)
     assert isinstance(call.func, ast.Attribute)
-    found = joined_on_host(project.values, call.func.value, Frame("a.py", 1, body.at(call)))
-    assert (found is not None) is joined
+    frame = Frame("a.py", 1, body.at(call))
+    assert (joined_on_host(project.values, call.func.value, frame) is not None) is joined
+    assert joined_at_times(project.values, call.func.value, frame) is at_times
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,9 @@ DRIVER = """
     [
         ("import ray", "", False),
         ("from verl.single_controller.ray import RayWorkerGroup", "", False),
+        ("from ray import tune", "", False),
+        ("from utils.ray import get_rays", "", True),
+        ("from .ray import march", "", True),
         ("import ray", "; out.loss.backward()", True),
         ("import ray", "; out = out.to(device)", True),
         ("import arrays", "", True),
@@ -87,3 +90,17 @@ DRIVER = """
 )
 def test_a_driver_of_remote_workers_computes_nothing(imported, more, hot):
     assert (hot_at(DRIVER.format(imported=imported, more=more)) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("own", "imported", "hot"),
+    [
+        ("ray.py", "from ray import get_rays", True),
+        ("nets/ray.py", "from nets.ray import RayBundle", True),
+        ("nets/ray/__init__.py", "from nets.ray import RayWorkerGroup", False),
+        ("nets/ray.py", "import ray", False),
+    ],
+)
+def test_a_module_of_the_project_that_is_called_ray_is_another(own, imported, hot):
+    files = {own: "class RayBundle: ...", "b.py": DRIVER.format(imported=imported, more="")}
+    assert (hot_at(files) is not None) is hot

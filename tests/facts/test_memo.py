@@ -15,7 +15,8 @@ KEPT = [
     "if self.grid is not None and self.n == n: return self.grid\nself.grid = f(n)",
     "if known is not None: return known\nself._cache[n] = f(n)",
     "if getattr(self, 'ready', False): return\nself.window = f(n)\nself.ready = True",
-    "if DONE: return KERNEL\nwith lock:\n    try:\n        return probe()\n    finally:\n        DONE = True",
+    "global DONE\nif DONE: return 3\nwith lock:\n    try:\n        return probe()\n    finally:\n        DONE = True",
+    "nonlocal done\nif done: return\nprobe()\ndone = True",
     "if self.ready: return self.kernel\nself.kernel = probe()\nself.ready = True",
     "if cache and hasattr(self, 'omega') and self.omega.size(-1) == n: return self.omega\nomega = f(n)\n"
     "if cache:\n    self.omega = omega",
@@ -25,8 +26,11 @@ KEPT = [
 NOT_KEPT = [
     "if hasattr(self, 'omega'): return self.omega\nself.other = f(n)",
     "if hasattr(self, 'omega'): return f(n)\nself.omega = f(n)",
-    "if DONE: return KERNEL\nif n > 3:\n    DONE = True",
-    "if DONE: return KERNEL\nDONE = False",
+    "global DONE\nif DONE: return KERNEL\nif n > 3:\n    DONE = True",
+    "global DONE\nif DONE: return KERNEL\nDONE = False",
+    # a parameter, and another variable of the function
+    "if skip: return None\nmade = f(n)\nskip = True",
+    "global DONE\nif done: return\nmade = f(n)\ndone = True",
     "if self.busy: return\nself.window = f(n)\nself.ready = True",
     "if n in self.special: return self.special[n]\nreturn f(n)",
     "if n in self.special: return 3\nself.special[n] = f(n)",
@@ -50,7 +54,8 @@ def blocks(code):
     statements = ast.parse(dedent(code)).body
     for node in ast.walk(ast.Module(statements, [])):
         assert not isinstance(node, ast.FunctionDef)
-    return statements[0], statements[1:]
+    first = 1 if isinstance(statements[0], ast.Global | ast.Nonlocal) else 0
+    return statements[first], statements[first + 1 :], statements
 
 
 @pytest.mark.parametrize("code", KEPT)

@@ -31,6 +31,8 @@ def extract(model, loader, folder, log):
         ("if step % 100 == 0: np.save(f'{folder}/{step}', kept)", False),
         ("np.save(f'{folder}/{step}', x)", False),
         ("log.save(kept)", False),
+        ("np.save(folder, found.cpu())", True),
+        ("log.save(found.cpu())", False),
         ("picture = Image.fromarray(kept); picture.save(folder)", True),
         ("picture = Image.fromarray(kept)\n        if step % 100 == 0: picture.save(folder)", False),
         ("print(kept)", False),
@@ -39,5 +41,5 @@ def extract(model, loader, folder, log):
 def test_what_a_turn_writes(rest, saved):
     files = texts(CODE.format(rest=rest))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
-    (site,) = file.hot_calls("cpu")
+    *_, site = file.hot_calls("cpu")
     assert saved_at_once(file, site) is saved

@@ -51,6 +51,14 @@ def test_what_is_not_known(named):
     assert moved(named, above='KIND = str(args.kind)') != DEVICE
 
 
+def test_a_tensor_of_the_device_that_a_setting_brings_to_the_host_may_have_to_be_waited_for():
+    code = CODE.replace("loss.backward()", "loss.backward(); z = loss.detach().type({named})")
+    for named in ("other", "args.type"):
+        text = code.format(named=named, option=OPTION.replace(".cuda", ""), above="")
+        site = site_of(text, f"loss.detach().type({named})")
+        assert site.file.project.values.of(site.call, site.frame).device != HOST
+
+
 def test_a_setting_that_the_file_sets_itself():
     assert moved("args.type", above="args.type = chosen()") != DEVICE
 

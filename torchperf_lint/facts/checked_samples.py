@@ -18,7 +18,10 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.validating import CHECKED, is_switched_off, says_so
 from torchperf_lint.facts.value import Value
+from torchperf_lint.patterns import pattern
 
+_SWITCHED = pattern(r"(?<!\w)_validate_args\s*=(?!=)")
+"""`prior._validate_args = False`, after it was made."""
 _CHECKED = frozenset(dotted.rpartition(".")[2] for dotted in CHECKED) | {"TransformedDistribution"}
 
 
@@ -35,6 +38,8 @@ class CheckedSample(NamedTuple):
 
 def checked_samples(file: SourceFile, told: Collection[ast.AST]) -> Iterator[CheckedSample]:
     """The hot calls of `log_prob` on distributions that leave their checks on and are not `told` of themselves."""
+    if _SWITCHED.search(file.text):
+        return
     for site in file.hot_calls("log_prob"):
         hot, given = site.hot, site.call.args
         if hot is None or hot.kind == "data" or site.receiver is None or len(given) != 1 or site.call.keywords:
@@ -43,5 +48,7 @@ def checked_samples(file: SourceFile, told: Collection[ast.AST]) -> Iterator[Che
         if found is None or found[2] not in _CHECKED or says_so(found[0]) or found[0] in told:
             continue
         value = on_device(file, site, given[0])
-        if value is not None and value.kind == "tensor" and not is_switched_off(file):
+        if value is None or value.kind != "tensor" or is_switched_off(file):
+            continue
+        if not _SWITCHED.search(file.project.text(found[1].path)):
             yield CheckedSample(site, value, found[0], found[1].path)

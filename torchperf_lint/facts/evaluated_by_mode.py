@@ -29,10 +29,13 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
 _MORE = pattern(
-    r"no_grad|inference_mode|grad_enabled|autograd\.grad|requires_grad|attack|adversar|create_graph|grad_off|"
+    r"no_grad|inference_mode|grad_enabled|\bgrad\(|autograd\.grad|requires_grad|attack|adversar|create_graph|grad_off|"
     r"accelerator|fabric|\.train\(\w"
 )
+_DIFFERENTIATES = frozenset({"backward", "grad"})
 _MANY = 12
+_CALLS = 2
+"""How many functions may lie between the loop and what uses the graph."""
 
 
 class ByMode(NamedTuple):
@@ -55,7 +58,7 @@ def evaluated_by_mode(file: SourceFile) -> Iterator[ByMode]:
         if _MORE.search("\n".join([*record.decorators, *file.lines[record.line - 1 : record.end_line]])):
             continue
         site = next(_models(file, function, backward), None)
-        if site is not None:
+        if site is not None and not _differentiates_beside(file, function):
             found = _without_backward(file, site, backward)
             if found is not None:
                 yield found
@@ -84,6 +87,21 @@ def _models(file: SourceFile, function: int, backward: list[Call]) -> Iterator[S
         named = model.removeprefix("self.").isidentifier() and file.value(site.call.func, site).kind == "module"
         if named and not model_switches_off(file, site):
             yield site
+
+
+def _differentiates_beside(file: SourceFile, function: int) -> bool:
+    """Whether a function of the project that is called there uses the graph: `self.explain(loss)`, for gradients."""
+    project = file.project
+    calls = [c for c in file.outline.calls if c.function == function]
+    seen = {FunctionKey(file.path, function)}
+    around = [(file.path, call) for call in calls if not ways_around(project.index, file.path, call.region)]
+    for _ in range(_CALLS):
+        keys = {key for path, c in around for key in project.types.targets(path, c.function, c.callee)} - seen
+        around = [(key.path, call) for key in keys for call in project.index.calls_in(key)]
+        if any(last_part(call.callee) in _DIFFERENTIATES for _, call in around):
+            return True
+        seen |= keys
+    return False
 
 
 def _without_backward(file: SourceFile, site: Site, backward: list[Call]) -> ByMode | None:

@@ -30,15 +30,10 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
 
     `torch.cat([views[0], views[1]])` of what a loader yields; None where a part may lie anywhere else.
     """
+    node, frame = _made(values, node, frame)
     body = values.body(frame.path)
-    node = _below_views(node)
-    for _ in range(_NAMES):
-        if not isinstance(node, ast.Name) or body is None:
-            break
-        made = body.assigned_once(frame.function, node.id, frame.at)
-        if made is None:
-            return _joined_in_a_branch(values, body, node, frame)
-        node, frame = _below_views(made), frame._replace(at=body.at(made))
+    if isinstance(node, ast.Name) and body is not None:
+        return _joined_in_a_branch(values, body, node, frame)
     given = _seen_otherwise(values, node, frame) if isinstance(node, ast.Call) else None
     node = _below_views(given) if given is not None else node
     if not isinstance(node, ast.Call) or not node.args or keyword(node, "out") is not None:
@@ -50,6 +45,30 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
     parts = _parts(values, node.args[0], frame)
     on_host = all(part.kind in ("batch", "tensor") and part.device == HOST for part in parts)
     return node if parts and on_host and any(part.kind == "batch" for part in parts) else None
+
+
+def joined_at_times(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether one branch alone joins what an expression is: in the others it is a batch as the loader made it."""
+    node, frame = _made(values, node, frame)
+    body = values.body(frame.path)
+    reaching = body.reaching(frame.function, node.id, frame.at) if isinstance(node, ast.Name) and body else None
+    if body is None or not reaching:
+        return False
+    made = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
+    joined = [v for v in made if joined_on_host(values, v, frame._replace(at=body.at(v))) is not None]
+    return len(joined) < len(reaching)
+
+
+def _made(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.expr, Frame]:
+    """What a name is bound to, below views; the name, where it is bound in several branches."""
+    body = values.body(frame.path)
+    node = _below_views(node)
+    for _ in range(_NAMES):
+        made = body.assigned_once(frame.function, node.id, frame.at) if isinstance(node, ast.Name) and body else None
+        if body is None or made is None:
+            break
+        node, frame = _below_views(made), frame._replace(at=body.at(made))
+    return node, frame
 
 
 def _joined_in_a_branch(values: Values, body: Body, name: ast.Name, frame: Frame) -> ast.Call | None:

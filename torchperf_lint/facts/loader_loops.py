@@ -137,9 +137,21 @@ class LoaderLoops:
         What a turn of such a loop waits for are the workers, which take seconds.
         """
         outline = self.index.outlines[path]
-        if not any("ray" in name.split(".") for name in outline.imports.values()):
+        if not any(self._is_rays(path, name) for name in outline.imports.values()):
             return False
         return not any(last_part(call.callee) in _COMPUTES for call in outline.calls)
+
+    def _is_rays(self, path: str, name: str) -> bool:
+        """Whether a name is of Ray, or of what wraps it, `package.ray.RayWorkerGroup`, and of no own `ray.py`."""
+        first, *rest = name.split(".")
+        if first != "ray" and not ("ray" in rest[:-1] and rest[-1].startswith("Ray")):
+            return False
+        if first == "ray":
+            folders = {"", path.rpartition("/")[0]}
+            own = {f"{folder}/{file}".lstrip("/") for folder in folders for file in ("ray.py", "ray/__init__.py")}
+            return own.isdisjoint(self.index.outlines)
+        module = f"/{'/'.join(name.strip('.').split('.')[:-1])}.py"
+        return not any(f"/{other}".endswith(module) for other in self.index.outlines)
 
     def loader_evidence(self, path: str, function: int, chain: str) -> tuple[str, Confidence] | None:
         """Why a chain is a DataLoader, and how sure that is."""

@@ -24,15 +24,18 @@ _STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 _MODE = pattern(r"^(?:is_)?train(?:ing)?(?:_mode)?$")
 
 
-def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
-    """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key."""
+def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt], body: Sequence[ast.stmt] = ()) -> Guard | None:
+    """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key.
+
+    The body is that of its function, which says whether a plain name is one of the module's.
+    """
     if not isinstance(statement, ast.If) or statement.orelse or _is_of_a_mode(statement.test):
         return None
-    if _stays(statement, rest):
+    if _stays(statement, rest, body):
         return Guard("once", short(words(statement.test)))
     if not isinstance(statement.body[-1], ast.Return):
         return None
-    if _is_set(statement.test, rest):
+    if _is_set(statement.test, rest, body):
         return Guard("once", short(words(statement.test)))
     answer = statement.body[-1].value
     asked = _asked(statement.test)
@@ -117,14 +120,14 @@ def _of_self(value: ast.expr) -> bool:
     return isinstance(value, ast.Attribute | ast.Subscript) and chain(value).startswith("self.")
 
 
-def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
+def _stays(statement: ast.If, rest: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> bool:
     """`if self.table is not None: if self.table.size(1) >= n: return`, before `self.table = ...` is made anew."""
     last = statement.body[-1]
     if isinstance(last, ast.If) and not last.orelse:
         last = last.body[-1]
     if not isinstance(last, ast.Return) or last.value is not None:
         return False
-    if _is_set(statement.test, rest):
+    if _is_set(statement.test, rest, body):
         return True
     present = _asked(statement.test)
     asked = {present[1]} if present is not None and present[0] is ast.IsNot else set()
@@ -132,16 +135,27 @@ def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
     return any(name.startswith("self.") and name in asked for name in _kept(rest))
 
 
-def _is_set(test: ast.expr, rest: Sequence[ast.stmt]) -> bool:
-    """`if self.ready: return`, before `self.ready = True`; a plain name, asked before it is set, is the module's."""
+def _is_set(test: ast.expr, rest: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> bool:
+    """`if self.ready: return`, before `self.ready = True`; a plain name only where the function says it is no own one.
+
+    A parameter that is set at the end, `skip = True`, is as it was in the next call.
+    """
     flag = test.id if isinstance(test, ast.Name) else attribute_asked(test)
-    return (flag.startswith("self.") or isinstance(test, ast.Name)) and any(
+    if not flag.startswith("self.") and not isinstance(test, ast.Name):
+        return False
+    return any(
         isinstance(s, ast.Assign)
         and isinstance(s.value, ast.Constant)
         and s.value.value is True
         and flag in {chain(target) for target in s.targets}
         for s in _in_sequence(rest)
-    )
+    ) and (not isinstance(test, ast.Name) or _outlives_a_call(flag, body))
+
+
+def _outlives_a_call(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether a function declares a name that of what stands around it: `global DONE`."""
+    nodes = (node for statement in body for node in nodes_of(statement))
+    return any(isinstance(node, ast.Global | ast.Nonlocal) and name in node.names for node in nodes)
 
 
 def _in_sequence(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

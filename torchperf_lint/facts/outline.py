@@ -321,7 +321,8 @@ class _Outliner:
 
     def kept_after(self, statement: ast.If, rest: Sequence[ast.stmt], context: Context) -> guards.Guard | None:
         """What makes the rest of a block run once: a statement that answers with what the rest puts away."""
-        found, body = kept_after(statement, rest), self.bodies.get(context.function)
+        body = self.bodies.get(context.function)
+        found = kept_after(statement, rest, body or ())
         if found is not None or body is None:
             return found
         return self.globals.kept_after(statement, rest, body, self.parameters_of(context))

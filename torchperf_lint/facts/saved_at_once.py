@@ -25,8 +25,8 @@ def saved_at_once(file: SourceFile, site: Site) -> bool:
         return False
     saves = [other for other in _saves(file) if other.function == site.function]
     given = {name for save in saves for name in names_of(_written(save))}
-    within = any(part is site.call for save in saves for part in ast.walk(save.call))
-    return within or bool(given & _made_of(file, site))
+    within = any(part is site.call for save in saves for part in ast.walk(_written(save)))
+    return within or bool(given & made_of(file, site))
 
 
 def _saves(file: SourceFile) -> Iterator[Site]:
@@ -49,7 +49,7 @@ def _is_own(save: Site) -> bool:
     return last_part(save.record.callee) == "save" and isinstance(save.receiver, ast.Name) and not imported
 
 
-def _made_of(file: SourceFile, site: Site) -> set[str]:
+def made_of(file: SourceFile, site: Site) -> set[str]:
     """The names that hold the copy, what is made of it, and the elements that a loop takes from it."""
     around = file.enclosing(site.function)
     statement = around.statement(site.call)

@@ -12,6 +12,7 @@ from torchperf_lint.facts.computed_beside import computed_beside
 from torchperf_lint.facts.consequences import DECIDES, INSTEAD, READ, consequence
 from torchperf_lint.facts.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.environments import chooses_an_action
+from torchperf_lint.facts.host_choices import chosen_on_host
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
@@ -189,9 +190,10 @@ def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
     if saved_at_once(file, site):
         return "write the file under `if step % n == 0:`, or copy several turns' at once and let a thread write them"
     if chooses_an_action(site):
+        chosen = "choose it on the device (`argmax`, `torch.multinomial`), and " if chosen_on_host(site) else ""
         return (
-            "the environment needs the action now: choose it on the device (`argmax`, `torch.multinomial`), and copy "
-            "that alone, with what else is read in this step, in one copy"
+            f"the environment needs the action now: {chosen}copy that alone, with what else is read in this step, in "
+            "one copy"
         )
     functions = " (torch has the numpy functions)" if _goes_to_numpy(file, site) else ""
     beside = computed_beside(file, site)

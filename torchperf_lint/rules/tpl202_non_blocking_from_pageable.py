@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.asynchronous import pageable_source, runs_beside
-from torchperf_lint.facts.joined_on_host import JOIN_THERE, JOINS
+from torchperf_lint.facts.joined_on_host import JOIN_THERE, JOINS, joined_at_times
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import HOST, tensor
@@ -103,20 +103,23 @@ class NonBlockingFromPageable(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy that cannot be as asynchronous as it is asked to be."""
-        del project
         for site in file.hot_calls("to", "cuda"):
             if site.hot is None or site.hot.kind == "data":
                 continue
             made = pageable_source(site)
             if made is None or runs_beside(site):
                 continue
+            sure = Confidence.CERTAIN
+            if made.factory in JOINS and site.receiver is not None:
+                at_times = joined_at_times(project.values, site.receiver, site.frame)
+                sure = Confidence.LIKELY if at_times else sure
             because = f"made in pageable memory by `torch.{made.factory}` (line {made.call.lineno})"
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` copies from memory that is not pinned, so `non_blocking` cannot "
                 f"make it asynchronous, {site.hot.when}",
                 instead=JOIN_THERE.format(join=made.factory) if made.factory in JOINS else _PIN,
-                value=tensor(HOST, because, Confidence.POSSIBLE if site.hot.optional else Confidence.CERTAIN),
+                value=tensor(HOST, because, Confidence.POSSIBLE if site.hot.optional else sure),
                 hot=site.hot,
             )
 
