@@ -40,6 +40,8 @@ def _kinds(text: str) -> list[str]:
         ("q, p in zip(ema.parameters(), model.parameters())", "q.mul_(0.99).add_(p, alpha=0.01)", [BLEND]),
         ("q, p in zip(ema.parameters(), model.parameters())", "q.data = 0.99 * q.data + 0.01 * p.data", [BLEND]),
         ("q, p in zip(ema.parameters(), model.parameters())", "q.copy_(0.9 * q + 0.1 * p)", [BLEND]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q *= 0.9; q += 0.1 * p", [BLEND]),
+        ("p, v in zip(model.parameters(), s)", "v *= 0.9; v += 0.1 * p.grad; p.sub_(v)", []),
         ("p, v in zip(model.parameters(), s)", f"{MOMENTUM}; p.sub_(v, alpha=0.1)", []),
         ("p, v in zip(model.parameters(), s)", f"{MOMENTUM}; p.data.sub_(0.1 * v.data)", []),
         ("p, v in zip(model.parameters(), s)", "v.mul_(0.9).add_(p.grad, alpha=0.1); p.add_(v.sign(), alpha=d)", []),

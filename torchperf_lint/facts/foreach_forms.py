@@ -190,9 +190,9 @@ def _receiver(call: ast.Call) -> ast.expr | None:
 def _complement(loop: ast.AST) -> bool:
     """Whether code holds `1 - x`, and a product, or both as numbers: the weights of a moving average."""
     found = product = False
-    parts = [*statements_of(loop)] if isinstance(loop, ast.For) else [loop]
+    parts: list[ast.AST] = [*statements_of(loop)] if isinstance(loop, ast.For) else [loop]
     gradients = {name for part in parts if _takes_gradient(part) for name in _bound(part)}
-    if any(_written_weights(part) and not names_of(part) & gradients for part in parts):
+    if any(_written_weights(*steps) and not names_of(*steps) & gradients for steps in _in_one(parts)):
         return True
     for node in ast.walk(loop):
         if isinstance(node, ast.BinOp):
@@ -216,15 +216,25 @@ def _bound(statement: ast.AST) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _written_weights(code: ast.AST) -> bool:
+def _in_one(parts: list[ast.AST]) -> Iterator[list[ast.AST]]:
+    """Each part alone, and `q *= 0.99; q += 0.01 * p`, which write the same."""
+    for number, part in enumerate(parts):
+        then = parts[number + 1] if number + 1 < len(parts) else None
+        if isinstance(part, ast.AugAssign) and isinstance(then, ast.AugAssign) and isinstance(then.op, ast.Add):
+            if ast.unparse(part.target) == ast.unparse(then.target):
+                yield [part, then]
+        yield [part]
+
+
+def _written_weights(*steps: ast.AST) -> bool:
     """`q.mul_(0.99).add_(p, alpha=0.01)`, `0.99 * q + 0.01 * p`: two numbers, not alike, that sum to one.
 
     Both in one expression: of `v.mul_(0.9).add_(p.grad)` and `p.sub_(v, alpha=0.1)` one is a momentum, one a rate.
     """
-    if _takes_gradient(code):
+    if any(map(_takes_gradient, steps)):
         return False
     factors: set[float] = set()
-    for node in ast.walk(code):
+    for node in (node for step in steps for node in ast.walk(step)):
         given: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             given = [node.left, node.right]
