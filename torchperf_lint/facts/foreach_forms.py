@@ -219,11 +219,12 @@ def _bound(statement: ast.AST) -> list[str]:
 def _in_one(parts: list[ast.AST]) -> Iterator[list[ast.AST]]:
     """Each part alone, and `q *= 0.99; q += 0.01 * p`, which write the same."""
     for number, part in enumerate(parts):
-        then = parts[number + 1] if number + 1 < len(parts) else None
-        if isinstance(part, ast.AugAssign) and isinstance(then, ast.AugAssign) and isinstance(then.op, ast.Add):
-            if ast.unparse(part.target) == ast.unparse(then.target):
-                yield [part, then]
         yield [part]
+        then = parts[number + 1] if number + 1 < len(parts) else None
+        if not isinstance(part, ast.AugAssign) or not isinstance(then, ast.AugAssign):
+            continue
+        if isinstance(then.op, ast.Add) and ast.unparse(part.target) == ast.unparse(then.target):
+            yield [part, then]
 
 
 def _written_weights(*steps: ast.AST) -> bool:
