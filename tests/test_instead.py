@@ -165,6 +165,7 @@ def told(tmp_path, text, code):
             "line 13 has uploaded it from the host: keep what was there under another name",
         ),
         ("assert losses.max().item() < 10", "TPL101", "check where the data is made"),
+        ("kept = (losses > 0).type(torch.FloatTensor).to(device)", "TPL106", "write `(losses > 0).to(torch.float)`"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
         (
             "kept = torch.ByteTensor(x.size(0), 3).zero_().to(device)",

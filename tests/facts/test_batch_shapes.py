@@ -570,6 +570,9 @@ def make(model, optimizer, device):
         return loss.item()  # expect: TPL101
 
     return Engine(update)
+
+def main(model, optimizer, loader):
+    make(model, optimizer, "cuda").run(loader, max_epochs=2)
 """
 
 

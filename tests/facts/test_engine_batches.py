@@ -64,9 +64,25 @@ def test_a_loader_that_pins():
 
 
 def test_an_engine_that_nothing_here_runs():
-    value, pinning = copied(runs="pass")
-    assert value is not None
-    assert not pinning.unpinned
+    assert copied(runs="pass")[0] is None
+
+
+def test_a_loader_that_the_function_is_given():
+    assert copied(runs="trainer.run(data)")[0] is not None
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        "trainer.run(Moving(loader))",
+        "trainer.run(map(to_device, loader))",
+        "trainer.run([(x.cuda(), y.cuda()) for x, y in loader])",
+        "data = moving(data)\n        trainer.run(data)",
+        "trainer.run(loader)\n        trainer.run(Moving(loader))",
+    ],
+)
+def test_what_may_hand_over_moved_batches(runs):
+    assert copied(runs=runs)[0] is None
 
 
 def test_other_engines_are_none_of_ignites():
@@ -85,7 +101,6 @@ def test_batches_that_accelerate_moves():
 
 
 def test_a_function_that_the_project_calls_itself():
-    assert copied(runs="def _update(engine, batch): pass")[0] is not None
     code = """
         from ignite.engine import Engine
 

@@ -15,6 +15,7 @@ CODE = """
     class Angles(nn.Module):
         def __init__(self, width, dims, kept=(0, 2), names=("a", "b"), few=None):
             super().__init__()
+            {before}
             self.dims = {made}
             self.proj = nn.Linear(width, width)
 
@@ -25,8 +26,8 @@ CODE = """
     """
 
 
-def told(made, index="..., self.dims", first="pass"):
-    files = texts(CODE.format(made=made, index=index, first=first))
+def told(made, index="..., self.dims", first="pass", before="pass"):
+    files = texts(CODE.format(made=made, index=index, first=first, before=before))
     found = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     return [ast.unparse(one.spot.expression) for one in found]
 
@@ -53,3 +54,16 @@ def test_what_may_be_one_number_or_a_slice(made):
 
 def test_a_list_that_a_pass_changes():
     assert told("list(dims)", first="self.dims.append(len(q))") == []
+
+
+@pytest.mark.parametrize(
+    ("made", "before"),
+    [
+        ("kept", "kept = torch.tensor(kept).cuda()"),
+        ("kept", "if not torch.is_tensor(kept): kept = torch.tensor(kept, device='cuda')"),
+        ("list(kept)", "kept = torch.tensor(kept).cuda()"),
+    ],
+)
+def test_a_default_that_is_made_a_tensor_before(made, before):
+    assert told(made, before=before) == []
+    assert told(made) == ["self.dims"]

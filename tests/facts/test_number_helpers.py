@@ -17,7 +17,9 @@ def f(model, device):
 
 NUMBERS = [
     "    if isinstance(x, (float, int)):\n        return x\n    return x.item()",
-    "    if isinstance(x, float):\n        return x\n    if x.dim() == 1:\n        return x[0]\n    return x.item()",
+    "    return x if isinstance(x, (int, np.floating)) else x.item()",
+    "    if isinstance(x, torch.Tensor):\n        return x.item()\n    return x",
+    "    if torch.is_tensor(x):\n        x = x.detach().item()\n    else:\n        x = float(x)\n    return x",
     "    if not torch.is_tensor(x):\n        return x\n    return float(x.detach().cpu())",
     "    if hasattr(x, 'item'):\n        return x.item()\n    else:\n        return x",
     "    try:\n        return x.item()\n    except AttributeError:\n        return x",
@@ -31,6 +33,16 @@ TENSORS = [
     "    if read:\n        x = x.item()\n    return x",
     "    print(x.item())\n    return x",
     "    if x.dim() > 0 and read:\n        return x\n    return x.item()",
+    "    if x.numel() == 1:\n        return x.item()\n    return x",
+    "    if x.dim() > 0:\n        return x\n    return x.item()",
+    "    return x.item() if x.ndim == 0 else x",
+    "    if x.requires_grad:\n        return x\n    return x.item()",
+    "    if torch.is_tensor(x) and x.dim() == 0:\n        x = x.item()\n    return x",
+    "    if isinstance(x, (list, tuple)):\n        return x[0]\n    return x.item()",
+    "    if isinstance(x, float):\n        return x\n    if x.dim() == 1:\n        return x[0]\n    return x.item()",
+    "    if hasattr(x, 'grad'):\n        return x.item()\n    return x",
+    "    if isinstance(x, torch.Tensor):\n        return x\n    return x.item()",
+    "    try:\n        return x.item()\n    except Exception:\n        return x",
 ]
 
 

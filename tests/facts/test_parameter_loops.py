@@ -15,6 +15,7 @@ def train(model: nn.Module, ema: nn.Module, loader, optimizer, criterion, d):
         criterion(model(x), y).backward()
         optimizer.step()
 """
+MOMENTUM = "v.mul_(0.9).add_(p.grad)"
 OWN = """\
 class Own(torch.optim.Optimizer):
     def step(self, closure=None):
@@ -36,6 +37,16 @@ def _kinds(text: str) -> list[str]:
         ("q, p in zip(ema.parameters(), model.parameters())", "q.data = d * q.data + (1 - d) * p.data", [BLEND]),
         ("q, p in zip(ema.parameters(), model.parameters())", "q.lerp_(p, 0.1)", [BLEND]),
         ("q, p in zip(ema.parameters(), model.parameters())", "q.sub_((1 - d) * (q - p))", [BLEND]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.mul_(0.99).add_(p, alpha=0.01)", [BLEND]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.data = 0.99 * q.data + 0.01 * p.data", [BLEND]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.copy_(0.9 * q + 0.1 * p)", [BLEND]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q *= 0.9; q += 0.1 * p", [BLEND]),
+        ("p, v in zip(model.parameters(), s)", "v *= 0.9; v += 0.1 * p.grad; p.sub_(v)", []),
+        ("p, v in zip(model.parameters(), s)", f"{MOMENTUM}; p.sub_(v, alpha=0.1)", []),
+        ("p, v in zip(model.parameters(), s)", f"{MOMENTUM}; p.data.sub_(0.1 * v.data)", []),
+        ("p, v in zip(model.parameters(), s)", "v.mul_(0.9).add_(p.grad, alpha=0.1); p.add_(v.sign(), alpha=d)", []),
+        ("p, v in zip(model.parameters(), s)", "g = p.grad; v.mul_(0.9).add_(g, alpha=0.1); p.add_(v.sign())", []),
+        ("p, v in zip(model.parameters(), s)", "p.mul_(0.99); p.add_(p.grad.sign(), alpha=0.01)", []),
         ("q, p in zip(ema.parameters(), model.parameters())", "q.data.copy_(p.data)", []),
         ("p in model.parameters()", "p.grad.mul_(d)", [CHANGE]),
         ("p in model.parameters()", "p.grad *= d", [CHANGE]),

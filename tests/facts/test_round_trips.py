@@ -65,6 +65,8 @@ def test_it_comes_back(code):
         "a = [solve(one) for one in x.cpu().numpy()]\nb = torch.tensor(a).cuda()",
         "a = [y for one in x.cpu().numpy()]\nb = torch.stack(a).cuda()",
         "b = parts.scatter_(1, x.cpu(), 1)\nb = b.cuda()",
+        "b = torch.load('t.pt').index_select(0, x.cpu()).cuda()",
+        "t = torch.zeros(9, 4)\nb = t.gather(0, x.cpu()).cuda()",
         "b = wrapped(x.cpu(), 4)\nb = b.cuda()",
         "n = x.cpu().sum().item()\nb = torch.full((n,), 1.0).cuda()",
         "n = x.cpu()\nb = torch.zeros(n).cuda()",

@@ -32,8 +32,9 @@ def _told(use: str) -> list[str]:
     [
         ("ids.sort(key=lambda i: out[i].item(), reverse=True)", "copy `out` once before `sort`"),
         ("best = sorted(ids, key=lambda i: -float(out[i]))", "copy `out` once before `sorted`"),
-        ("best = max(ids, key=lambda i: out[0][i].item())", "`out[0].argmax()`"),
-        ("best = min(range(9), key=lambda i: out[i, 0].item())", "`out.argmin()`"),
+        ("best = max(ids, key=lambda i: out[0][i].item())", "copy `out[0]` once before `max`"),
+        ("best = max(range(len(out)), key=lambda i: out[i].item())", "`out.argmax()`"),
+        ("best = min(range(len(out)), key=lambda i: float(out[i]))", "`out.argmin()`"),
         ("best = sorted(ids, key=lambda i: out.sum().item())", "in one copy before `sorted`"),
         ("best = sorted(ids, key=out.sum().item())", "add `out.sum().detach()`"),  # read once: no lambda
     ],
@@ -54,3 +55,32 @@ def test_what_to_write_instead(use, said):
 )
 def test_what_reads_nothing_then_and_there(use):
     assert _told(use) == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "best = max(ids, key=lambda i: out[i].item())",
+        "best = min(range(9), key=lambda i: out[i, 0].item())",
+        "best = min(range(len(out)), key=lambda i: out[i, 0].item())",
+        "best = max(range(len(out)), key=lambda i: -out[i].item())",
+        "best = sorted(range(len(out)), key=lambda i: out[i].item())",
+    ],
+)
+def test_the_device_chooses_only_among_all(use):
+    (told,) = _told(use)
+    assert "copy `out` once" in told
+    assert "let the device choose" not in told
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "sums = {k: out[k].sum() for k in ids}\n        best = max(sums, key=lambda k: sums[k].item())",
+        "sums = [o.sum() for o in out]\n        best = sorted(ids, key=lambda k: sums[k].item())",
+        "best = min(ids, key=lambda i: out[i].sum().item())",
+    ],
+)
+def test_tensors_in_a_dict_or_list_and_what_is_computed_of_an_element(use):
+    (told,) = _told(use)
+    assert "in one copy before" in told

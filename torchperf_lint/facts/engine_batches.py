@@ -37,21 +37,31 @@ def batch_of_engine(values: Values, key: FunctionKey, function: Function, parame
         return None
     if not values.index.outlines[key.path].imports_from("ignite") or values.hotness.callers.get(key):
         return None
-    loaders = [value for value in _run_over(values, key) if value.kind == "loader"]
-    if any(loader.device == DEVICE for loader in loaders):
+    loaders = _run_over(values, key)
+    if not loaders or None in loaders:
         return None
-    origins = tuple(sorted({origin for loader in loaders for origin in loader.origins}))
+    origins = tuple(sorted({origin for loader in loaders if loader is not None for origin in loader.origins}))
     return Value("batch", HOST, _OF_ITS_OWN, Confidence.LIKELY, origins=origins)
 
 
-def _run_over(values: Values, key: FunctionKey) -> list[Value]:
-    """What the engines of a function are told to run over."""
+def _run_over(values: Values, key: FunctionKey) -> list[Value | None]:
+    """What the engines of a function are told to run over; None for what may be no loader, or hands over moved ones."""
     if values.engine_runs is None:
         values.engine_runs = _runs(values)
-    found = []
+    found: list[Value | None] = []
     for node, frame in values.engine_runs.get(key, ())[:_MAX_RUNS]:
-        found.append(values.of(node, frame))
+        value = values.of(node, frame)
+        is_loader = value.kind == "loader" or (value.kind == "unknown" and _is_parameter(values, node, frame))
+        found.append(value if is_loader and value.device != DEVICE else None)
     return found
+
+
+def _is_parameter(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether it is what the function was given, and nothing else."""
+    body, function = values.body(frame.path), values.index.outlines[frame.path].functions[frame.function]
+    if body is None or not isinstance(node, ast.Name) or node.id not in {one.name for one in function.parameters}:
+        return False
+    return not body.reaching(frame.function, node.id, frame.at)
 
 
 def _runs(values: Values) -> dict[FunctionKey, list[tuple[ast.expr, Frame]]]:

@@ -27,6 +27,8 @@ NORMS = frozenset(("norm", "vector_norm"))
 """A list of tensors gives a list of numbers on the device, `torch._foreach_norm`: what ratios are made of."""
 _EXACT = 1e-9
 """How near to one the sum of two written weights must be."""
+_GRADIENT = "grad"
+"""What takes a gradient, or what is called one: its moving average is none of weights."""
 _AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
 
 
@@ -188,7 +190,9 @@ def _receiver(call: ast.Call) -> ast.expr | None:
 def _complement(loop: ast.AST) -> bool:
     """Whether code holds `1 - x`, and a product, or both as numbers: the weights of a moving average."""
     found = product = False
-    if _written_weights(loop):
+    parts: list[ast.AST] = [*statements_of(loop)] if isinstance(loop, ast.For) else [loop]
+    gradients = {name for part in parts if _takes_gradient(part) for name in _bound(part)}
+    if any(_written_weights(*steps) and not names_of(*steps) & gradients for steps in _in_one(parts)):
         return True
     for node in ast.walk(loop):
         if isinstance(node, ast.BinOp):
@@ -202,10 +206,36 @@ def _complement(loop: ast.AST) -> bool:
     return found and product
 
 
-def _written_weights(code: ast.AST) -> bool:
-    """`q.mul_(0.99).add_(p, alpha=0.01)`, `0.99 * q + 0.01 * p`: two numbers, not alike, that sum to one."""
+def _takes_gradient(code: ast.AST) -> bool:
+    return _GRADIENT in ast.unparse(code)
+
+
+def _bound(statement: ast.AST) -> list[str]:
+    """`g` of `g = p.grad`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _in_one(parts: list[ast.AST]) -> Iterator[list[ast.AST]]:
+    """Each part alone, and `q *= 0.99; q += 0.01 * p`, which write the same."""
+    for number, part in enumerate(parts):
+        yield [part]
+        then = parts[number + 1] if number + 1 < len(parts) else None
+        if not isinstance(part, ast.AugAssign) or not isinstance(then, ast.AugAssign):
+            continue
+        if isinstance(then.op, ast.Add) and ast.unparse(part.target) == ast.unparse(then.target):
+            yield [part, then]
+
+
+def _written_weights(*steps: ast.AST) -> bool:
+    """`q.mul_(0.99).add_(p, alpha=0.01)`, `0.99 * q + 0.01 * p`: two numbers, not alike, that sum to one.
+
+    Both in one expression: of `v.mul_(0.9).add_(p.grad)` and `p.sub_(v, alpha=0.1)` one is a momentum, one a rate.
+    """
+    if any(map(_takes_gradient, steps)):
+        return False
     factors: set[float] = set()
-    for node in ast.walk(code):
+    for node in (node for step in steps for node in ast.walk(step)):
         given: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             given = [node.left, node.right]

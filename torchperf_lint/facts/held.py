@@ -165,14 +165,19 @@ def builds(values: Values, key: FunctionKey) -> bool:
 
 def set_by_constructors(values: Values, own: Thing, attribute: ast.Attribute) -> list[ast.expr]:
     """What an attribute is set to, where constructors alone set it; nothing where anything else changes it."""
+    return [value for _, value in set_in_constructors(values, own, attribute)]
+
+
+def set_in_constructors(values: Values, own: Thing, attribute: ast.Attribute) -> list[tuple[FunctionKey, ast.expr]]:
+    """The same with the constructor of each."""
     if set_from_outside(values, own, attribute):
         return []
     setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
     if not all(builds(values, key) for key in setters):
         return []
     bodies = ((key, values.body(key.path)) for key in setters)
-    given = (pair for key, body in bodies if body is not None for pair in body.self_assignments(key.index))
-    return [value for name, value, _ in given if name == attribute.attr]
+    given = ((key, *one) for key, body in bodies if body is not None for one in body.self_assignments(key.index))
+    return [(key, value) for key, name, value, _ in given if name == attribute.attr]
 
 
 def set_from_outside(values: Values, own: Thing, attribute: ast.Attribute) -> bool:

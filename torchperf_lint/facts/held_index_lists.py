@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.held import builds, changed_in, given_as_list, set_by_constructors, set_from_outside
+from torchperf_lint.facts.held import builds, changed_in, given_as_list, set_from_outside, set_in_constructors
 from torchperf_lint.facts.hints import default_of
-from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
 _LISTS, _TUPLES = frozenset({"list", "sorted"}), frozenset({"tuple"})
@@ -39,25 +40,33 @@ def holds_a_list(spot: Spot, index: ast.Attribute) -> bool:
 
 def _kinds(values: Values, own: Thing, index: ast.Attribute) -> set[type[ast.expr] | None]:
     """`ast.List` and `ast.Tuple` for what constructors set an attribute to; None for what is not known to be either."""
-    return {_kind(values, own, value) for value in set_by_constructors(values, own, index)}
+    return {_kind(values, key, value) for key, value in set_in_constructors(values, own, index)}
 
 
-def _kind(values: Values, own: Thing, value: ast.expr | None) -> type[ast.expr] | None:
+def _kind(values: Values, constructor: FunctionKey, value: ast.expr | None) -> type[ast.expr] | None:
     if isinstance(value, ast.Name):
-        value = _default(values, own, value.id)
+        value = _default(values, constructor, value)
     if isinstance(value, ast.List | ast.Tuple):
         numbers = value.elts and all(isinstance(part, ast.Constant) and type(part.value) is int for part in value.elts)
         return type(value) if numbers else None
-    name = chain(value.func) if isinstance(value, ast.Call) and len(value.args) == 1 else ""
+    if not isinstance(value, ast.Call) or len(value.args) != 1:
+        return None
+    name = chain(value.func)
+    if name in _LISTS | _TUPLES and _was_a_tensor(values, constructor, value.args[0]):
+        return None
     return ast.List if name in _LISTS else ast.Tuple if name in _TUPLES else None
 
 
-def _default(values: Values, own: Thing, name: str) -> ast.expr | None:
-    """What a parameter of the constructor is unless it is given."""
-    for cls in values.index.ancestry(own):
-        body = values.body(cls.path) if cls.kind == "class" else None
-        number = values.index.record(cls).methods.get("__init__") if body is not None else None
-        found = default_of(body.functions.get(number), name) if body is not None and number is not None else None
-        if found is not None:
-            return found
-    return None
+def _default(values: Values, constructor: FunctionKey, name: ast.Name) -> ast.expr | None:
+    """What a parameter of the constructor is unless it is given; None where it is bound anew before."""
+    body = values.body(constructor.path)
+    if body is None or body.reaching(constructor.index, name.id, body.at(name)):
+        return None
+    return default_of(body.functions.get(constructor.index), name.id)
+
+
+def _was_a_tensor(values: Values, constructor: FunctionKey, node: ast.expr) -> bool:
+    """`dims = torch.tensor(dims).cuda()` before `list(dims)`: its elements may lie on the device."""
+    body = values.body(constructor.path)
+    frame = Frame(constructor.path, constructor.index, body.at(node)) if body is not None else None
+    return frame is not None and values.of(node, frame).kind == "tensor"

@@ -14,16 +14,14 @@ import ast
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.number_tests import ends_in_numbers
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.syntax import below, nodes_of
+from torchperf_lint.facts.syntax import below
 
 _SHORT = 14
 """Lines of a function that does nothing else."""
 _READS = ("item", "float", "int", "bool")
 _VIEWS = frozenset("data detach cpu numpy float double mean sum squeeze view reshape".split())
-_TYPE_TESTS = frozenset("isinstance is_tensor hasattr type callable dim len size numel".split())
-"""Functions that ask what something is, or how many it is."""
-_OF_OLD = "torch.__version__"
 
 
 def gives_a_number(body: Body, index: int, function: Function) -> bool:
@@ -31,15 +29,11 @@ def gives_a_number(body: Body, index: int, function: Function) -> bool:
     if function.end_line - function.line > _SHORT or len(function.parameters) <= function.bound:
         return False
     returned, name = body.returns(index), function.parameters[function.bound].name
-    kinds = [_kind(node, name) for node in returned]
-    if not kinds or None in kinds:
-        return False
     node = body.functions.get(index)
-    if not isinstance(node, ast.FunctionDef):
+    if not returned or not isinstance(node, ast.FunctionDef):
         return False
-    if "read" not in kinds:
-        return kinds == ["as it is"] and _reads_it_first(node, name)
-    return set(kinds) == {"read"} or _asks_for_its_type(node, name)
+    read = all(_kind(part, name) == "read" for part in returned)
+    return read or ends_in_numbers(node, name, lambda part: _kind(part, name))
 
 
 def _kind(node: ast.expr, name: str) -> str | None:
@@ -49,7 +43,7 @@ def _kind(node: ast.expr, name: str) -> str | None:
     if isinstance(node, ast.Subscript):
         whole = below(node.value, _VIEWS)
         first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
-        return "as it is" if first and isinstance(whole, ast.Name) and whole.id == name else None
+        return "element" if first and isinstance(whole, ast.Name) and whole.id == name else None
     return "read" if _is_read(node, name) else None
 
 
@@ -67,31 +61,3 @@ def _is_read(node: ast.expr, name: str) -> bool:
         return False
     whole = below(read, _VIEWS)
     return isinstance(whole, ast.Name) and whole.id == name
-
-
-def _asks_for_its_type(node: ast.FunctionDef, name: str) -> bool:
-    """`isinstance(x, float)`, `hasattr(x, "item")`, the version of torch: nothing that callers choose."""
-    tests = [part.test for part in nodes_of(node) if isinstance(part, ast.If | ast.IfExp)]
-    return all(_is_of_type(test, name, node) for test in tests)
-
-
-def _is_of_type(test: ast.expr, name: str, node: ast.FunctionDef) -> bool:
-    parts = list(ast.walk(test))
-    asked = {part.id for part in parts if isinstance(part, ast.Name)}
-    if name not in asked:
-        return not asked or any(isinstance(part, ast.Attribute) and chain(part) == _OF_OLD for part in parts)
-    if asked & {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)} != {name}:
-        return False
-    calls = [part for part in parts if isinstance(part, ast.Call)]
-    return all(last_part(chain(call.func)) in _TYPE_TESTS for call in calls)
-
-
-def _reads_it_first(node: ast.FunctionDef, name: str) -> bool:
-    """`if torch.is_tensor(x): x = x.item()`, before what is left is given back."""
-    first = node.body[-2] if len(node.body) > 1 else None
-    if not isinstance(first, ast.If) or first.orelse or len(first.body) != 1 or not isinstance(first.test, ast.Call):
-        return False
-    bound = first.body[0]
-    if not isinstance(bound, ast.Assign) or len(bound.targets) != 1 or chain(bound.targets[0]) != name:
-        return False
-    return _is_read(bound.value, name) and _is_of_type(first.test, name, node)

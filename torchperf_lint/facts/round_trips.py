@@ -23,10 +23,13 @@ from torchperf_lint.patterns import pattern
 _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
 _PUTS_IN = frozenset(
-    "scatter_ scatter scatter_add_ scatter_add index_add_ index_add index_fill_ index_fill index_select gather "
-    "masked_fill_ masked_fill index_copy_ index_copy".split()
+    "scatter_ scatter scatter_add_ scatter_add index_add_ index_add index_fill_ index_fill masked_fill_ masked_fill "
+    "index_copy_ index_copy".split()
 )
-"""Methods of one tensor that take the places from another: `torch.zeros(n, k).scatter_(1, labels.cpu(), 1)`."""
+"""Methods of one tensor that take the places from another: `torch.zeros(n, k).scatter_(1, labels.cpu(), 1)`.
+
+None that only pick, `self.store.index_select(0, ids.cpu())`: what is picked from may be too large for the device.
+"""
 _CALLERS = 4
 """Callers that are looked at."""
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})

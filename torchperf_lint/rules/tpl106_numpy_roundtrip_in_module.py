@@ -128,7 +128,7 @@ def _instead(file: SourceFile, site: Site, receiver: ast.expr, trip: RoundTrip) 
     dtype = dtype_of_retyped(site)
     if dtype is not None:
         return (
-            f"write `{file.brief(receiver)}.to({dtype})`: a type of the host takes there what it converts, a dtype "
+            f"write `{of_part(receiver, f'to({dtype})')}`: a type of the host takes there what it converts, a dtype "
             f"converts it on the device, and line {trip.upload.lineno} has nothing to upload then"
         )
     kept, then = f"leave `{file.brief(receiver)}` on the device", "has nothing to upload then"

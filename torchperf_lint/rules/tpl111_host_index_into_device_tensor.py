@@ -10,7 +10,7 @@ from torchperf_lint.amounts import often
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.also_copied import also_copied
-from torchperf_lint.facts.boolean_indices import boolean_index, fills_in_a_number
+from torchperf_lint.facts.boolean_indices import boolean_index, fills_in_a_number, is_one_of_several
 from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.number_stores import NumberStore, number_stores
@@ -207,10 +207,14 @@ def _instead(index: HostIndex) -> str:
     mask = _mask(index)
     if mask is not None:
         moved = " (buffers, of a module that is moved as well)" if index.held is not None else ""
-        places = f"`places = {of_part(mask, 'nonzero')}(as_tuple=True)`"
+        places = f"places = {of_part(mask, 'nonzero')}(as_tuple=True)"
+        if is_one_of_several(index.spot, mask):
+            places, copied, used = f"{places}[0]", "copied", "`places` where the mask stands"
+        else:
+            copied, used = "each copied", "`x[places]`"
         return (
-            f"keep integer indices in place of the mask, made once: {places}, each copied to the device{moved}, and "
-            f"`x[places]`: {_COUNTED}"
+            f"keep integer indices in place of the mask, made once: `{places}`, {copied} to the device{moved}, and "
+            f"{used}: {_COUNTED}"
         )
     if index.fresh is not None:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
