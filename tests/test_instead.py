@@ -706,3 +706,28 @@ def test_a_bar_that_writes_a_tensor_is_told_once(tmp_path, shown):
     (found,) = report.findings
     assert found.code == "TPL120"
     assert ("% n == 0" in found.instead) and (("refresh=False" in found.instead) is (shown != "loss"))
+
+
+MOVES = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def to_gpu(x, gpu=0):
+    return x.{moved}
+
+def main(data, gpu):
+    model = to_gpu(nn.Linear(8, 8), gpu)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    for x in DataLoader(data, batch_size=4):
+        model(to_gpu(x, gpu)).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moved", "instead"), [("cuda(gpu)", "gpu"), ("cuda(device=gpu)", "gpu"), ("cuda()", '"cuda"')]
+)
+def test_what_moves_modules_as_well_keeps_its_device(tmp_path, moved, instead):
+    told_instead = told(tmp_path, MOVES.format(moved=moved), "TPL201")[1]
+    assert f"write `x.to({instead}, non_blocking=True)`" in told_instead
