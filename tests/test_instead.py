@@ -738,3 +738,28 @@ def test_what_one_branch_alone_joins_is_not_certain(tmp_path, other, sure):
     path.write_text(JOINED.format(other=other))
     report = lint(Target(tmp_path, Settings(select=("TPL202",), confidence=Confidence.POSSIBLE), (path,)))
     assert [finding.confidence.value for finding in report.findings] == [sure]
+
+
+MOVES = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def to_gpu(x, gpu=0):
+    return x.{moved}
+
+def main(data, gpu):
+    model = to_gpu(nn.Linear(8, 8), gpu)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    for x in DataLoader(data, batch_size=4):
+        model(to_gpu(x, gpu)).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moved", "instead"), [("cuda(gpu)", "gpu"), ("cuda(device=gpu)", "gpu"), ("cuda()", '"cuda"')]
+)
+def test_what_moves_modules_as_well_keeps_its_device(tmp_path, moved, instead):
+    told_instead = told(tmp_path, MOVES.format(moved=moved), "TPL201")[1]
+    assert f"write `x.to({instead}, non_blocking=True)`" in told_instead

@@ -133,3 +133,88 @@ def main(net: nn.Module, other: nn.Module, train_loader, valid_loader, criterion
 )
 def test_a_function(mode, decorator, before, count):
     assert len(_found(FUNCTION.format(mode=mode, decorator=decorator, before=before))) == count
+
+
+WHOLE = """\
+class Trainer:
+    def __init__(self, net: nn.Module, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    def maybe(self, train):
+        return nullcontext() if train else other_mode()
+
+    def train_on(self, loss):
+        loss.backward()
+
+    def run_epoch(self, loader, train=True):
+        total, kept = 0, []
+        with {context}:
+            for x, y in loader:
+                out = self.net(x)
+                loss = F.cross_entropy(out, y)
+                {turn}
+                if train:
+                    loss.backward()
+                    self.optimizer.step()
+                {otherwise}
+        {end}
+
+    def fit(self, loader, valid):
+        self.run_epoch(loader)
+        self.net.eval()
+        with {around}:
+            self.run_epoch(valid, train=False)
+"""
+
+
+def _whole(context="open('log')", turn="pass", otherwise="pass", end="pass", around="open('log')") -> int:
+    given = {"context": context, "turn": turn, "otherwise": otherwise, "end": end, "around": around}
+    return len(_found("from contextlib import nullcontext\n" + WHOLE.format(**given)))
+
+
+@pytest.mark.parametrize(
+    ("turn", "end", "count"),
+    [
+        ("total += loss.item()", "return total", 1),
+        ("total += float(loss)", "return {'loss': total}", 1),
+        ("kept.append(out.detach().cpu())", "return torch.cat(kept)", 1),
+        ("total += (out.argmax(1) == y).sum()", "return total / len(loader)", 1),
+        ("total = total + loss", "return total", 0),
+        ("total += loss.float()", "return {'loss': total}", 0),
+        ("kept.append(out)", "return torch.cat(kept)", 0),
+        ("kept.append(loss)", "pass", 1),
+        ("yield out", "pass", 0),
+        ("self.last = loss", "pass", 0),
+        ("self.last['loss'] = loss", "pass", 0),
+        ("self.last = loss.item()", "pass", 1),
+    ],
+)
+def test_who_gets_the_graph(turn, end, count):
+    assert _whole(turn=turn, end=end) == count
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "count"),
+    [
+        ("self.optimizer.zero_grad()", 1),
+        ("self.train_on(loss)", 0),
+        ("if not train: self.train_on(loss)", 0),
+        ("if train: self.train_on(loss)", 1),
+        ("if not train: loss_scaler(loss, self.optimizer)", 0),
+    ],
+)
+def test_other_backward_passes(otherwise, count):
+    assert _whole(otherwise=otherwise) == count
+
+
+@pytest.mark.parametrize(
+    ("context", "around", "count"),
+    [
+        ("torch.autocast('cuda')", "nullcontext()", 1),
+        ("self.maybe(train)", "nullcontext()", 0),
+        ("torch.autocast('cuda')", "self.maybe(False)", 0),
+        ("loader.mode", "nullcontext()", 0),
+    ],
+)
+def test_contexts_that_may_switch(context, around, count):
+    assert _whole(context=context, around=around) == count

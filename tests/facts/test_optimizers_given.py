@@ -59,12 +59,28 @@ def unknown(net, cfg):
     return getattr(torch.optim, cfg.name)(net.parameters())
 """
 TRAIN = """\
+import horovod.torch as hvd
 from a import *
 from a import {names}
+from lookahead import Lookahead
 
 def resume(path, optimizer):
     optimizer.load_state_dict(torch.load(path))
     return optimizer
+
+def moved(optimizer, net):
+    return net.cuda(), optimizer
+
+def slow(optimizer):
+    return Lookahead(optimizer)
+
+def shadowed(optimizer):
+    optimizer = Lookahead(optimizer)
+    return optimizer
+
+class Slow:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
 
 def train(net, optimizer, scaler: torch.amp.GradScaler, loader):
     for x in loader:
@@ -96,6 +112,13 @@ def _stepped(files: dict[str, str]) -> list[tuple[str, int, bool]]:
         ("other, opt = pair(net, cfg)", [("SGD", "a.py", True)]),
         ("opt = pair(net, cfg)[1]", []),  # not followed
         ("opt = one(net, cfg); opt = resume('a.pt', opt)", [("Adam", "a.py", True)]),
+        ("opt = one(net, cfg); net, opt = moved(opt, net)", [("Adam", "a.py", True)]),
+        ("opt = one(net, cfg); net, opt = cfg.accelerator.prepare(net, opt)", [("Adam", "a.py", True)]),
+        ("opt = one(net, cfg); opt = Lookahead(opt)", []),
+        ("opt = one(net, cfg); opt = hvd.DistributedOptimizer(opt, net)", []),
+        ("opt = one(net, cfg); opt = Slow(opt)", []),
+        ("opt = one(net, cfg); opt = slow(opt)", []),
+        ("opt = one(net, cfg); opt = shadowed(opt)", []),
         ("opt = torch.optim.Adam(net.parameters())", [("torch.optim.Adam", "b.py", True)]),
         ("opt = torch.optim.Adam(net.parameters(), foreach=False)", []),
         ("opt = rare(net, cfg)", []),

@@ -37,7 +37,7 @@ DIRECT = "update(self.target, self.net, 0.005)"
 EVERY = "self.steps % self.interval == 0"
 
 
-def _whens(name: str, share: str, follow: str, test: str, call: str, interval: str = "given()") -> list[str]:
+def _whens(name: str, share: str, follow: str, test: str, call: str, interval: str = "2") -> list[str]:
     agent = AGENT.format(follow=follow.replace("update", name), test=test, call=call, interval=interval)
     files = texts(BLEND.format(name=name, share=share) + agent.replace(f" {DIRECT}", f" {name}{DIRECT[6:]}"))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
@@ -47,15 +47,24 @@ def _whens(name: str, share: str, follow: str, test: str, call: str, interval: s
 @pytest.mark.parametrize(
     ("name", "share", "follow", "test", "call", "interval", "found"),
     [
-        ("soft_update", "tau", "pass", EVERY, DIRECT, "given()", True),
-        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "given()", True),
+        ("soft_update", "tau", "pass", EVERY, DIRECT, "2", True),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "2", True),
         ("soft_target_update", "rate", f"with torch.no_grad():\n            {DIRECT}", EVERY, "self.follow()", "2", 1),
         ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "1000", False),
         ("soft_update", "tau", DIRECT, "self.steps % 500 == 0", "self.follow()", "2", False),
         ("soft_update", "tau", f"if self.steps % 9 == 0:\n            {DIRECT}", EVERY, "self.follow()", "2", False),
-        ("update_ema", "rate", "pass", EVERY, DIRECT, "given()", True),
-        ("update_model_average", "beta", "pass", f"self.steps > 9 and {EVERY}", DIRECT, "given()", True),
+        ("update_ema", "rate", "pass", EVERY, DIRECT, "2", True),
+        ("update_model_average", "beta", "pass", f"self.steps > 9 and {EVERY}", DIRECT, "2", True),
         ("update_ema", "rate", "pass", EVERY, DIRECT, "100", False),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "period", True),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "period  # n = 1000", True),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "10_000", False),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "given()", False),  # an option, of whatever default
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "loader.interval", False),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "2; self.interval = 5000", False),
+        ("soft_update", "tau", DIRECT, "self.steps % max(self.interval // 2, 1) == 0", "self.follow()", "2", False),
+        ("soft_update", "tau", DIRECT, "self.steps % len(self.loader) == 0", "self.follow()", "2", False),
+        ("soft_update", "tau", DIRECT, "self.steps % loader['every'] == 0", "self.follow()", "2", False),
         ("refresh", "rate", DIRECT, EVERY, "self.follow()", "2", False),  # by no name an average that is kept up
     ],
 )
@@ -63,6 +72,39 @@ def test_on_a_cadence(name, share, follow, test, call, interval, found):
     whens = _whens(name, share, follow, test, call, interval)
     assert bool(whens) == bool(found)
     assert all("self.steps %" in when for when in whens)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given", "found"),
+    [
+        ("every=2", "", True),
+        ("every=2", ", every=4", True),
+        ("every=2", ", every=5000", False),
+        ("every=2", ", **net.options", False),
+        ("every=10000", "", False),
+        ("every", ", 2", False),  # known by its default alone
+    ],
+)
+def test_an_interval_that_is_a_parameter(parameter, given, found):
+    train = f"""\
+def train(net: nn.Module, ema: nn.Module, loader, optimizer, {parameter}):
+    for i, x in enumerate(loader):
+        net(x).sum().backward()
+        optimizer.step()
+        if i % every == 0:
+            soft_update(ema, net, 0.005)
+
+def other(n):
+    for _ in range(n):
+        every = _
+    return every
+
+def main(net: nn.Module, ema: nn.Module, loader, optimizer):
+    train(net, ema, loader, optimizer{given})
+"""
+    files = texts(BLEND.format(name="soft_update", share="tau") + train)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(updates(file))) is found
 
 
 @pytest.mark.parametrize(

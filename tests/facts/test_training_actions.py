@@ -39,3 +39,43 @@ def test_a_loop_that_evaluates_calls_what_may_train(decorator, manager, callee, 
     hot = hot_at(CODE.format(decorator=decorator, manager=manager, callee=callee))
     assert hot is not None
     assert hot.kind == kind
+
+
+TRAINS = """
+{decorator}
+def update(model, x):
+    with {manager}:
+        loss = model(x).sum()
+        loss.backward()
+
+def eval_step(model, x, optimizer, flag=False):
+    loss = model(x).sum()
+    {guard}
+        loss.backward()
+        optimizer.step()
+    return loss
+
+{around}
+def run(model, data, optimizer):
+    loader = DataLoader(data, 4)
+    model.eval()
+    for x in loader:
+        {call}  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "manager", "guard", "around", "call", "kind"),
+    [
+        ("", "open('x')", "if True:", "", "eval_step(model, x, optimizer)", "step"),  # adapts at test time
+        ("", "open('x')", "if flag:", "", "eval_step(model, x, optimizer)", "eval"),
+        ("", "torch.enable_grad()", "if flag:", "@torch.no_grad()", "update(model, x)", "step"),
+        ("@torch.enable_grad()", "open('x')", "if flag:", "@torch.no_grad()", "update(model, x)", "step"),
+        ("", "open('x')", "if flag:", "@torch.no_grad()", "update(model, x)", "eval"),
+    ],
+)
+def test_what_trains_whatever_it_is_called(decorator, manager, guard, around, call, kind):
+    given = {"decorator": decorator, "manager": manager, "guard": guard, "around": around, "call": call}
+    hot = hot_at(TRAINS.format(**given))
+    assert hot is not None
+    assert hot.kind == kind

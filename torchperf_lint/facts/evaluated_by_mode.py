@@ -13,18 +13,21 @@ switches gradients off.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.evaluated_with_grad import is_frozen, model_switches_off
+from torchperf_lint.facts.graph_given import gives_graph, trains_elsewhere
 from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.loop import EVERY_EVALUATION
 from torchperf_lint.facts.options_asked_for import Given, ways_around
 from torchperf_lint.facts.passed import argument_for, call_at
-from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
@@ -58,7 +61,10 @@ def evaluated_by_mode(file: SourceFile) -> Iterator[ByMode]:
         if _MORE.search("\n".join([*record.decorators, *file.lines[record.line - 1 : record.end_line]])):
             continue
         site = next(_models(file, function, backward), None)
-        if site is not None and not _differentiates_beside(file, function):
+        if site is None or _differentiates_beside(file, function):
+            continue
+        key = FunctionKey(file.path, function)
+        if not _may_switch(file.project, key, site.start) and not gives_graph(file, site):
             found = _without_backward(file, site, backward)
             if found is not None:
                 yield found
@@ -112,7 +118,11 @@ def _without_backward(file: SourceFile, site: Site, backward: list[Call]) -> ByM
         given = Given(project.index, project.body, {key: (caller,)})
         ways = [ways_around(project.index, file.path, call.region) for call in backward]
         off = [[way for way, line in told if given.never_takes(key, way, line)] for told in ways]
-        if not all(off) or project.hotness.grad_mode.is_off_at(caller.path, (caller.call.line, caller.call.column)):
+        at = (caller.call.line, caller.call.column)
+        if not all(off) or project.hotness.grad_mode.is_off_at(caller.path, at):
+            continue
+        around = FunctionKey(caller.path, caller.call.function)
+        if _may_switch(project, around, at) or trains_elsewhere(project, key, given, backward):
             continue
         ended = _ended(file, site, caller)
         if ended is not None:
@@ -126,6 +136,17 @@ def _without_backward(file: SourceFile, site: Site, backward: list[Call]) -> ByM
             )
             return ByMode(replace(site, hot=hot), chain(site.call.func), ended, sorted(off[0])[0])
     return None
+
+
+def _may_switch(project: Project, key: FunctionKey, at: Position) -> bool:
+    """Whether a `with` around a place may switch gradients off: its context is a name, or a call of the project."""
+    body = project.body(key.path)
+    for context in body.contexts(key.index, at) if body is not None else ():
+        called = chain(context.func) if isinstance(context, ast.Call) else ""
+        thing = project.types.thing(key.path, key.index, called) if called else None
+        if thing is None or thing.kind != "external":
+            return True
+    return body is None
 
 
 def _ended(file: SourceFile, site: Site, caller: CallSite) -> tuple[str, int] | None:

@@ -8,7 +8,7 @@
         return optimizer                          train(net, build(net, cfg), scaler, loader)
 
 Parameters are what all callers give, names what is assigned to them, calls what their functions return, an element of a
-tuple too. What a call gives back that is given the optimizer itself is that: `optimizer = resume(path, optimizer)`.
+tuple too. What a function gives back as it got it is that: `optimizer = resume(path, optimizer)`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.project import Project
+from torchperf_lint.patterns import pattern
 
 _Value = tuple[FunctionKey, ast.expr, int | None]
 """Where an expression stands, and which element of it is meant."""
+_RESUMES = pattern(r"^(?:prepare|resume|restore|load)(?:_|$)")
 _HOPS = 5
 _MANY = 8
 """Callers of one function, or ways to make an optimizer."""
@@ -66,7 +68,7 @@ class _Search:
         given = held in [parameter.name for parameter in record.parameters]
         if assigned and not given:
             return self._all(assigned, index, hops)
-        if given and all(_hands_back(value, held) for _, value, _ in assigned):
+        if given and not assigned:
             return self._of_parameter(key, held, index, hops)
         if key.index and not assigned and not given:
             return self.of_name(FunctionKey(key.path, max(record.parent, 0)), held, index, hops - 1)
@@ -122,7 +124,7 @@ class _Search:
         body = self.project.body(key.path)
         found: list[_Value] = []
         for statement in body.statements(key.index) if body is not None else ():
-            if not isinstance(statement, ast.Assign) or _hands_back(statement.value, held):
+            if not isinstance(statement, ast.Assign) or self._hands_back(key, statement.value, held):
                 continue
             for target in statement.targets:
                 if chain(target) == held:
@@ -131,7 +133,23 @@ class _Search:
                     found += [(key, statement.value, n) for n, part in enumerate(target.elts) if chain(part) == held]
         return found
 
+    def _hands_back(self, key: FunctionKey, value: ast.expr, held: str) -> bool:
+        """Whether a call gives back what a name holds: `resume(path, optimizer)`, `prepare(model, optimizer)`.
 
-def _hands_back(value: ast.expr, held: str) -> bool:
-    """Whether a call is given what a name holds: `resume(path, optimizer)`, `accelerator.prepare(model, optimizer)`."""
-    return isinstance(value, ast.Call) and any(chain(part) == held for part in value.args)
+        Not what wraps it: `Lookahead(optimizer)`, `DistributedOptimizer(optimizer)`.
+        """
+        if not isinstance(value, ast.Call) or all(chain(given) != held for given in value.args):
+            return False
+        callee = chain(value.func)
+        if _RESUMES.search(last_part(callee)):
+            return True
+        targets = self.project.types.targets(key.path, key.index, callee)
+        body = self.project.body(targets[0].path) if len(targets) == 1 else None
+        if body is None:
+            return False
+        record, bound = self.project.index.function(targets[0]), body.definitions(targets[0].index)
+        given = {p.name: argument_for(value, record, p.name) for p in record.parameters if p.name not in bound}
+        same = {name for name, argument in given.items() if argument is not None and chain(argument) == held}
+        returned = body.returns(targets[0].index)
+        parts = [{chain(p) for p in (one.elts if isinstance(one, ast.Tuple) else [one])} for one in returned]
+        return bool(parts) and all(same & names for names in parts)

@@ -4,17 +4,24 @@
         soft_update(self.target, self.critic, 0.005)       for t, s in zip(target.parameters(), source.parameters()):
                                                                t.data.copy_(t.data * (1 - tau) + s.data * tau)
 
-A target that is replaced as a whole waits for thousands of steps; one that is blended for a few. The cadence may stand
-around a method that does no more than pass the networks on: `self.update_targets(tau)`.
+A target that is replaced as a whole waits for thousands of steps; one that is blended for a few, but not always: told
+is what is known to be often, `self.interval = 2`, or a parameter whose default that is. The cadence may stand around a
+method that does no more than pass the networks on: `self.update_targets(tau)`.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 
+from torchperf_lint.facts.arguments import unpacks_keywords
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.patterns import pattern
 
@@ -64,15 +71,57 @@ def _without_cadence(file: SourceFile, site: CallSite) -> Hot | None:
             said = regions[number].detail
             hot = file.project.hotness.of_region(site.path, regions[number].parent)
             if hot is not None and hot.kind in ("step", "update"):
-                often = _is_often(said, file.project.text(site.path))
+                often = _is_often(file, FunctionKey(site.path, site.call.function), said)
                 return replace(hot, when=f"{hot.when} with `{said}`") if often else None
         number = regions[number].parent
     return None
 
 
-def _is_often(test: str, text: str) -> bool:
-    """Whether no long interval is written, in a test or where what it asks gets a number: `step % self.interval == 0`,
-    `self.interval = 1000`."""
-    held = re.findall(r"% *(?:[\w.]+\.)?([A-Za-z_]\w*)", test)
-    written = [n for name in held for n in re.findall(rf"\b{name}\b(?: *: *\w+)? *= *([\d_]+)\b(?!\.)", text)]
-    return all(int(number) <= _OFTEN for number in (*re.findall(r"% *(\d+)", test), *written))
+def _is_often(file: SourceFile, key: FunctionKey, test: str) -> bool:
+    """Whether each interval in a test is known to be short: `step % 2 == 0`, `step % self.interval == 0`."""
+    body = file.project.body(key.path)
+    try:
+        nodes = list(ast.walk(ast.parse(test, mode="eval")))
+    except SyntaxError:
+        return False  # what is said of a long test is cut off
+    intervals = [n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
+    return body is not None and bool(intervals) and all(_is_short(file, body, key, one) for one in intervals)
+
+
+def _is_short(file: SourceFile, body: Body, key: FunctionKey, interval: ast.expr, hops: int = _HOPS) -> bool:
+    """Whether an interval is a small number as written, or all that its function or class gives it is."""
+    if isinstance(interval, ast.Constant):
+        return _is_number(interval)
+    name = chain(interval)
+    if hops == 0 or not name.removeprefix("self.").isidentifier():
+        return False
+    functions = file.project.index.outlines[key.path].functions
+    if name.startswith("self."):
+        own = functions[key.index].class_index
+        methods = [FunctionKey(key.path, n) for n, f in enumerate(functions) if f.class_index == own >= 0]
+        held = [(method, v) for method in methods for v, _ in body.self_assigned(method.index, name[5:])]
+        return bool(held) and all(_is_short(file, body, method, value, hops - 1) for method, value in held)
+    if name in [parameter.name for parameter in functions[key.index].parameters]:
+        return name not in body.definitions(key.index) and _is_given_short(file, body, key, name)
+    bound = body.definitions(key.index).get(name, ())
+    if not bound and key.index:
+        return _is_short(file, body, FunctionKey(key.path, functions[key.index].parent), interval, hops)
+    return bool(bound) and all(d.how == "assign" and not d.index and _is_number(d.value) for d in bound)
+
+
+def _is_given_short(file: SourceFile, body: Body, key: FunctionKey, name: str) -> bool:
+    """Whether a parameter is a small number by default, and where calls give it."""
+    project, record = file.project, file.project.index.function(key)
+    default = default_of(body.functions.get(key.index), name)
+    for site in project.hotness.callers.get(key, ()):
+        call = call_at(project.values, site)
+        if call is None or unpacks_keywords(call) or any(isinstance(a, ast.Starred) for a in call.args):
+            return False
+        given = argument_for(call, record, name)
+        if given is not None and not _is_number(given):
+            return False
+    return _is_number(default)
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value <= _OFTEN

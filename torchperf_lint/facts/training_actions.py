@@ -43,11 +43,12 @@ class TrainingActions:
                 return f"holds `{named(call.callee)}()` (line {call.line})"
         # A loop over parts of a model, one of which updates itself, is no loop of steps.
         parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
-        passes_on = not parts and not self._without_gradients(path, index)
-        for call in self.calls.directly_in(path, index) if passes_on else ():
-            if _EVALUATES.match(last_part(call.callee)):
-                continue
+        off = not parts and self._without_gradients(path, index)
+        for call in self.calls.directly_in(path, index) if not parts else ():
+            evaluates = _EVALUATES.match(last_part(call.callee)) is not None
             for target in self.types.targets(path, call.function, call.callee):
+                if (evaluates and not self._always_trains(target)) or (off and not self._records(target, _DEPTH)):
+                    continue
                 if self._is_pass(target) and self._is_pass(FunctionKey(path, call.function)):
                     continue  # a module that trains a part of its own in each pass: the step is around both
                 inner = self.trains(target, _DEPTH)
@@ -64,6 +65,23 @@ class TrainingActions:
             index = regions[index].parent
         function = self.index.function(FunctionKey(path, regions[index].function)) if index >= 0 else None
         return function is not None and any(_OFF.search(decorator) for decorator in function.decorators)
+
+    def _always_trains(self, key: FunctionKey) -> bool:
+        """Whether a function takes a step whenever it runs, whatever it is called: adaptation at test time."""
+        function = self.index.function(key)
+        calls = self.calls.directly_in(key.path, function.region)
+        actions = [c for c in calls if c.region == function.region and self._is_action(key.path, c)]
+        return {last_part(c.callee) == "step" for c in actions} == {True, False}
+
+    def _records(self, key: FunctionKey, depth: int) -> bool:
+        """Whether a function, or one that it calls, records gradients under `no_grad` too: by `enable_grad`."""
+        calls = self.index.calls_in(key)
+        if any("enable_grad" in decorator for decorator in self.index.function(key).decorators):
+            return True
+        if any(last_part(call.callee) == "enable_grad" for call in calls):
+            return True
+        targets = (t for c in calls if depth > 1 for t in self.types.targets(key.path, c.function, c.callee))
+        return any(self._records(target, depth - 1) for target in targets if target != key)
 
     def _is_pass(self, key: FunctionKey) -> bool:
         """Whether a function is the forward pass of a module."""

@@ -37,7 +37,7 @@ _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 _NOT_PINNED = "in one call the device converts, and what a conversion makes on the host is not pinned"
 _FOR_BOTH = (
-    'write `{}.to("cuda", non_blocking=True)`{}: modules are moved here too, and their `cuda` takes no `non_blocking`'
+    "write `{}.to({}, non_blocking=True)`{}: modules are moved here too, and their `cuda` takes no `non_blocking`"
 )
 _OF_AN_ITERATOR = (
     "pin what is copied, `.pin_memory()`, and pass `non_blocking=True`; or hand over what is on the host, from a "
@@ -210,7 +210,7 @@ class BlockingBatchTransfer(SourceRule):
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=_FOR_BOTH.format(as_well, pinning.advice) if as_well else instead,
+            instead=_FOR_BOTH.format(as_well, _device(site.call), pinning.advice) if as_well else instead,
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
@@ -304,6 +304,12 @@ def _takes_modules_as_well(file: SourceFile, site: Site) -> str:
         return ""
     name = site.receiver.id
     return name if takes_modules(file.project, FunctionKey(file.path, site.function), name) else ""
+
+
+def _device(call: ast.Call) -> str:
+    """What `to` is told in place of `cuda`'s own argument: `x.cuda(gpu)`, `x.cuda(device=gpu)`."""
+    given = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
+    return ast.unparse(given) if given is not None else '"cuda"'
 
 
 def _made_here(file: SourceFile, site: Site) -> bool:
