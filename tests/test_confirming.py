@@ -210,6 +210,27 @@ def test_a_loop_of_a_second_optimizer_is_one_of_several_though_it_is_short(calls
     assert by_events(finding, run, run.at(HERE, "sync"), "synchronisation").outcome.value == outcome
 
 
+@pytest.mark.parametrize(("own", "outcome"), [((28, 32), "confirmed"), (None, "refuted")])
+def test_a_loop_of_an_optimizer_that_recurs_is_judged_by_the_steps_of_that(own, outcome):
+    one = event(count=32, train=32, train_steps=32, over_steps=80, own_loops=own)
+    run = evidence(one, steps=96, train_batches=96, optimizer_calls=(32, 32, 32))
+    assert run.every_step([one]) == (outcome == "confirmed")
+    verdict = judge(run)
+    how = ", 28 of the 32 of its optimizer: a loop of its own" if own else ": not every step"
+    assert told(verdict) == (outcome, f"32 synchronisations in 32 of 96 steps{how}")
+
+
+@pytest.mark.parametrize(
+    ("calls", "batches", "outcome"),
+    [((30, 30), 0, "confirmed"), ((30,), 0, "refuted"), ((15, 15), 0, "refuted"), ((30, 30), 30, "refuted")],
+)
+def test_steps_that_seem_to_be_part_of_those_of_another_may_be_a_loop(calls, batches, outcome):
+    """`for _ in range(3): step_of(b)`: in one step of three, and in each of its own. A loader's batches would tell."""
+    run = evidence(event(count=30, train=10, train_steps=10), steps=30, train_batches=batches, optimizer_calls=calls)
+    finding = replace(FINDING, why_hot="it runs every training step: in the loop `for i in range(3)` (line 12)")
+    assert by_events(finding, run, run.at(HERE, "sync"), "synchronisation").outcome.value == outcome
+
+
 @pytest.mark.parametrize(("count", "outcome"), [(2, "unobservable"), (8, "confirmed")])
 def test_without_a_step_nothing_is_compared(count, outcome):
     run = evidence(event(count=count, train=0), steps=0, train_batches=0)

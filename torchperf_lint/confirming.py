@@ -75,8 +75,13 @@ def happened(
     before = run.before_steps(events)
     if before and count < FEWEST_IN_A_ROW:
         return Verdict(Outcome.REFUTED, f"{often}, all before the first step was over: not every step")
+    own = run.of_own_loops(events)
+    if own is not None:
+        return _priced(run, events, f"{reason}, {own[0]} of the {own[1]} of its optimizer: a loop of its own")
     in_masses = not each_step or not _is_of_steps_alone(run, events)
-    if run.every_step(events) or (in_masses and count >= loops / 2 and not before):
+    # Without a loader, another optimizer's steps may have a loop of their own and yet count as part of the first's.
+    joined = len(run.optimizer_calls) > 1 and sum(run.optimizer_calls) > run.steps > 0 == run.train_batches
+    if run.every_step(events) or ((in_masses or joined) and count >= loops / 2 and not before):
         return _priced(run, events, reason)
     if in_masses and _most_at_a_line(events) >= OFTEN_ENOUGH * max(train, evaluation, 1):
         return _priced(run, events, f"{reason}: many at a time, in a loop of its own")

@@ -25,11 +25,12 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 optimizer steps it came (`train_steps`), and how many batches those evaluation passes have in which it
                 did (`eval_of`); how many of n came in training (`trained`), in evaluation (`evaluated`) and in calls of
                 a model before anything trained (`before`); the first and the last optimizer step that it came in,
-                counted from 1
-    steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
-                histogram of step times, and of a process that trains with others one for each phase that it goes
-                through alone (`phases`) or where it meets them (`together`): [bucket, times], a bucket being the whole
-                part of the logarithm of ms over `bucket`; `undisturbed`: those before a profiler's window
+                counted from 1; `closed_by`, where several optimizers close steps: [number, in how many of its steps]
+    steps       step counts, by which optimizers (`closed_by`, by number: [steps, in how many rows]), `at` which moment
+                (seconds since 1970), how many a profiler's window leaves out, the histogram of step times, and of a
+                process that trains with others one for each phase that it goes through alone (`phases`) or where it
+                meets them (`together`): [bucket, times], a bucket being the whole part of the logarithm of ms over
+                `bucket`; `undisturbed`: those before a profiler's window
                 `acts`: some of the calls between steps (`eval_calls`) were in training mode, without gradients
     pace        single steps, thinned out the same way on all ranks: number, then ms in each of `phases`
     spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times

@@ -185,14 +185,24 @@ class Evidence:
         return not self.turns(chosen)[0] and 0 < self.evaluated(chosen)[1] < OFTEN_ENOUGH
 
     def every_training_step(self, events: Iterable[Event]) -> bool:
-        """Whether the events happen in at least half of the training steps."""
+        """Whether the events happen in at least half of the training steps, or of those of a loop that recurs."""
         chosen = tuple(events)
+        return self._share_of_steps(chosen) >= HOT_SHARE or self.of_own_loops(chosen) is not None
+
+    def of_own_loops(self, events: Iterable[Event]) -> tuple[int, int] | None:
+        """In how many steps of the optimizers in whose loops they happen, of how many: less than half of all steps."""
+        chosen = tuple(events)
+        if self._share_of_steps(chosen) >= HOT_SHARE:
+            return None
+        return max((e.own_loops for e in chosen if e.own_loops is not None), default=None)
+
+    def _share_of_steps(self, chosen: tuple[Event, ...]) -> float:
         in_steps = max((e.train_steps for e in chosen if e.train_steps is not None), default=None)
         train, _ = self.turns(chosen)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
         if in_steps is not None and self.steps:
             train, needed = in_steps, self.steps
-        return _share(train, needed) >= HOT_SHARE
+        return _share(train, needed)
 
     def before_steps(self, events: Iterable[Event]) -> bool:
         """Whether all of them came before the first step of training, in no turn of any loop that is known."""

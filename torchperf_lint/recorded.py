@@ -59,6 +59,8 @@ class Event:
     eval_turns: int = 0
     train_steps: int | None = None
     """In how many optimizer steps it happened in training; None as for `trained`."""
+    own_loops: tuple[int, int] | None = None
+    """In how many steps of optimizers with loops of their own, of how many; None where it is of no such loop."""
     eval_of: int | None = None
     """How many batches (or calls) the evaluation passes have in which it happened; None as for `evaluated`."""
     trained: int | None = None

@@ -380,3 +380,17 @@ def test_a_policy_in_training_mode_that_acts_between_some_steps(tmp_path, every,
     figures = (read.trained or 0, min(read.train_steps, found.steps), read.evaluated or 0, read.eval_turns)
     assert (found.steps, found.eval_calls, figures) == (12, calls, inside)
     assert not calls or found.eval_unit == "call without gradients"
+
+
+def test_the_first_step_after_a_rollout_counts_where_its_optimizer_takes_over(loop, look):
+    """Its wait stands between the rollout's last call and its backward pass: it may be evaluation's, and is not."""
+    for _ in range(6):
+        evaluate(loop, 5, look)
+        for optimizer in (1, 2):
+            for _ in range(4):
+                loop.event(f"wait {optimizer}")
+                loop.backward()
+                loop.step(optimizer)
+    assert loop.record().steps["steps"] == 48
+    assert figures(loop, "wait 1") == (24, 24, 0, 0)
+    assert figures(loop, "wait 2") == (24, 24, 0, 0)

@@ -59,6 +59,28 @@ def test_each_wait_of_a_backward_pass_knows_its_line(tmp_path):
     assert f"`index_put` (masks.py:{STORED})" in " ".join(ran.err.split()), "no finding stands there"
 
 
+BESIDE = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 4).cuda()
+for step in range(6):
+    z = model(torch.randn(3, 4, device="cuda"))
+    mask = torch.ones(3, dtype=torch.bool, device="cuda")
+    kept = z[mask]
+    {beside}
+    (kept.sum() + z.sum()).backward()
+"""
+
+
+@pytest.mark.parametrize("beside", ["z = z + torch.randn(3, 4).to('cuda')", "z = z[[0, 2]]", "pass"])
+def test_what_has_no_gradient_hides_no_line(tmp_path, beside):
+    """A copy of what needs none makes no node: the last that was made is that of the line before."""
+    ran = watch(tmp_path, BESIDE.format(beside=beside), options=("--simulate",), name="masks")
+    events = [e for e in evidence_of([ran.record]).events if e.what == "mask-index" and e.attributes.get(GRADIENT)]
+    assert [(e.origin and e.origin.line, e.count) for e in events] == [(9, 6)]
+
+
 ORIGIN = Origin("train.py", 25, 9, 25, 20, None)
 
 

@@ -11,6 +11,7 @@ class Counter:
 
     __slots__ = (
         "before",
+        "closed_by",
         "dirty",
         "eval_of",
         "eval_turns",
@@ -40,6 +41,8 @@ class Counter:
         """In how many optimizer steps it came, and how many batches the evaluation passes have in which it did."""
         self.trained = self.evaluated = self.before = 0
         """How much of `n` came in training, in evaluation, and in calls of a model before anything trained."""
+        self.closed_by: dict[int, int] = {}
+        """In how many of the steps that each optimizer closed it came (loops_of_optimizers.py)."""
         self.ms: float | None = None
         self.steady_ms: float | None = None
         self.scope: Scope | None = None
@@ -62,6 +65,7 @@ class Counter:
         """The steps so far were none, nor was what lay between them evaluation; `step`: which one it comes in now."""
         self.trained = self.train_turns = self.train_steps = self.steady = 0
         self.steady_ms = None
+        self.closed_by.clear()
         self.evaluated -= evaluated
         self.eval_turns -= eval_turns
         self.eval_of -= eval_of

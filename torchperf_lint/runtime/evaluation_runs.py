@@ -145,8 +145,8 @@ class EvaluationRuns:
         return head
 
     def come(self) -> set[Counter]:
-        """What has come outside of runs since the last step closed."""
-        return {*self._handed, *self._root.touched}
+        """What has come outside of runs since the last step closed, and what may: what follows the run's last call."""
+        return {*self._handed, *self._root.touched, *(self._run.tail if self._run is not None else ())}
 
     def hands_over(self, *, trains: bool) -> None:
         """What the root has is about to be counted, as training's (`trains`) or not."""

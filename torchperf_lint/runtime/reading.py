@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.events import RawRun, Record
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import HOT_SHARE, OFTEN_ENOUGH, Evidence
 from torchperf_lint.recorded import Begun, Event, LoaderRun, Moment, Origin, Rank, Requests, Segment, Spread
 from torchperf_lint.runtime.histograms import quantile, times, without
 from torchperf_lint.runtime.merging import merged
@@ -180,6 +180,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
             train_steps=_at_most(_in_steps(count, run.steps), steps),
+            own_loops=_own_loops(count, run.steps),
             eval_of=count.get("eval_of"),
             trained=count.get("trained"),
             evaluated=count.get("evaluated"),
@@ -210,6 +211,19 @@ def _in_steps(count: Record, steps: Record) -> int | None:
     in_steps, turns = count.get("train_steps"), count["train_turns"]
     one_each = steps.get("steps") == steps.get("train_batches") and turns <= steps.get("steps", 0)
     return max(in_steps, turns) if in_steps and one_each else in_steps
+
+
+def _own_loops(count: Record, steps: Record) -> tuple[int, int] | None:
+    """In how many steps of the optimizers that have loops of their own, of how many, where it comes in most of these.
+
+    An optimizer that steps now and then between the steps of another has no loop.
+    """
+    closed, came = steps.get("closed_by", ()), count.get("closed_by", ())
+    known = [(number, *closed[which]) for which, number in came if which < len(closed)]
+    own = [(part, of) for part, of, rows in known if of >= OFTEN_ENOUGH * rows and part >= HOT_SHARE * of]
+    part, of = sum(part for part, _ in own), sum(of for _, of in own)
+    enough = len(closed) > 1 and part >= max(OFTEN_ENOUGH, HOT_SHARE * sum(number for _, number in came))
+    return (part, of) if enough and count["train_turns"] else None
 
 
 def _at_most(number: int | None, steps: int) -> int | None:

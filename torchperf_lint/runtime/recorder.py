@@ -172,6 +172,7 @@ class Recorder:
         if counter.last != step or counter.scope is not scope:
             touched[2] += 1
             counter.last = step
+            scopes.loops.come.add(counter)
         if counter.turn != scope.turn or counter.scope is not scope:
             counter.begins(scope)
             touched[0] += 1
@@ -289,7 +290,7 @@ class Recorder:
         touched, self._touched = self._touched, []
         for counter in touched:
             counter.dirty = False
-            yield counter.record()
+            yield self.scopes.loops.told(counter)
         yield from extra
 
     def _asked(self, source: Callable[[], Iterable[Record] | None]) -> list[Record]:

@@ -21,6 +21,7 @@ from torchperf_lint.runtime.doubtful import Doubts
 from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
 from torchperf_lint.runtime.gradients import Gradients, Parameters
 from torchperf_lint.runtime.joined_steps import JoinedSteps
+from torchperf_lint.runtime.loops_of_optimizers import LoopsOfOptimizers
 from torchperf_lint.runtime.scope import EVALUATION, TRAINING, Place, Scope, Totals
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Scopes:
         """Whether a model has been called within a pass."""
         self.ahead = Ahead()
         self._joined = JoinedSteps()
+        self.loops = LoopsOfOptimizers()
         self._first: FirstStep | None = None
         """Of the root, where modules were called several times before it, until it is known what belongs to it."""
         self._changed: set[Counter] = set()
@@ -293,13 +295,13 @@ class Scopes:
     def joins(self, optimizer: int) -> None:
         """An optimizer has stepped, which closes no step."""
         self.learns(optimizer)
-        self._joined.joins(self.runs.come())
+        self._joined.joins(optimizer, self.runs.come())
 
     def were_steps(self, joined: Sequence[int]) -> int:
         """The optimizer's steps at these positions, of those since a step closed, were steps; how many these are."""
         if joined:
             self.steps += len(joined)
-            self._joined.were(joined, self.runs.come(), self.root.touched, self.steps + 1)
+            self._joined.were(joined, self.runs.come(), self.root.touched, self.steps + 1, self.loops)
             self.root.turn += len(joined)
         return len(joined)
 
@@ -307,6 +309,7 @@ class Scopes:
         """An optimizer step has closed."""
         self.learns(optimizer)
         self._joined.forget()
+        self.loops.closes(optimizer)
         self.steps += 1
         if self.current is self.root:
             self.root.turn += 1
@@ -327,6 +330,7 @@ class Scopes:
         self.runs = EvaluationRuns(self.root, Scope(lambda: True))
         self.aftermath = Aftermath(self.root)
         self.steps = 0
+        self.loops = LoopsOfOptimizers()
         self._joined.forget()
         self._first = None
         self._answers.forget()

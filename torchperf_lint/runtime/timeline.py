@@ -379,6 +379,7 @@ class Timeline:
             "left_out": self.left_out,
             "backwards": self.backwards,
             "optimizer_calls": list(self.closing.calls.values()),
+            "closed_by": [list(closed) for closed in scopes.loops.closed],
             "train_batches": scopes.train.batches,
             "eval_batches": scopes.evaluation.batches,
             "eval_calls": scopes.runs.turns,

@@ -37,7 +37,8 @@ class Origins(Generic[Line]):
     def __init__(self) -> None:
         self.locate: Callable[[], Line | None] | None = None
         """Says where the script is; None while nobody asks."""
-        self._known: dict[int, tuple[str, Line | None]] = {}
+        self._known: dict[tuple[int, str], Line | None] = {}
+        """By the number of a node and its operation: a call without a node comes at the number of the one before it."""
 
     def called(self, operator: str) -> None:
         """In the kernel of an operator, by its full name: autograd has just made its node, if it has one."""
@@ -46,11 +47,10 @@ class Origins(Generic[Line]):
             return
         if _node is not None and _node() is not None:
             return
-        number = _next_number() - 1
-        known = self._known.get(number)
-        if known is not None and known[0] == name:  # nothing was made since: this call has no node
+        made = _next_number() - 1, name
+        if made in self._known:  # nothing was made since: this call has no node
             return
-        self._known[number] = (name, self.locate())
+        self._known[made] = self.locate()
         if len(self._known) > _MOST:
             del self._known[next(iter(self._known))]
 
@@ -58,8 +58,7 @@ class Origins(Generic[Line]):
         """Where the node that autograd computes now was made, the gradient of this operation; None if not known."""
         node: Any = _node() if _node is not None else None
         number = getattr(node, "_sequence_nr", None)
-        name, line = self._known.get(number(), ("", None)) if number is not None else ("", None)
-        return line if name == operation else None
+        return self._known.get((number(), operation)) if number is not None else None
 
 
 ORIGINS: Origins[Any] = Origins()
