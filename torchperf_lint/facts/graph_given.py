@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.options_asked_for import Given, ways_around
@@ -28,6 +29,7 @@ _CUTS = frozenset(
     "item detach tolist numpy argmax argsort eq ne gt lt ge le size numel dim len str bool int print format".split()
 )
 """What is called on, or with, a tensor and gives something without its graph; `float(loss)` too, not `loss.float()`."""
+_GATHER = frozenset({"sum", "list", "tuple", "dict", "zip", "enumerate"})
 _NO_GRAPH = frozenset({"data", "shape", "device", "dtype"})
 _KEEPS = frozenset({"append", "extend", "insert", "add"})
 _PLAIN = pattern(r"[A-Za-z_][\w.]*$")
@@ -36,18 +38,27 @@ _STEPS = pattern(r"scaler$|optim\w*\.step$")
 
 
 def gives_graph(file: SourceFile, site: Site) -> bool:
-    """Whether a function returns, yields or keeps in `self` what it makes of a model's output, with the graph."""
+    """Whether a function returns, yields or keeps in `self` a model's output or the loss, with the graph.
+
+    Of what functions make of the loss all may have it; of what they make of the output only what torch does: the rest
+    are measures, `accuracy(output, target)`.
+    """
     body = file.project.body(file.path)
     if body is None:
         return True
-    statements, model = body.statements(site.function), chain(site.call.func)
-    carrying: set[str] = set()
+    losses = set(body.backward_operands(site.function))
+    return _goes_out(body, site.function, losses, "") or _goes_out(body, site.function, set(), chain(site.call.func))
+
+
+def _goes_out(body: Body, function: int, carrying: set[str], model: str) -> bool:
+    """Whether what some names hold, or what a model gives, leaves a function."""
+    statements = body.statements(function)
     known = -1
     while known < len(carrying):
         known = len(carrying)
         for statement in statements:
             carrying.update(name for name in _named_by(statement, carrying, model) if _PLAIN.match(name))
-    out = [*body.returns(site.function), *(value for value, _ in body.yields(site.function))]
+    out = [*body.returns(function), *(value for value, _ in body.yields(function))]
     return any(name.startswith("self.") for name in carrying) or any(_carries(one, carrying, model) for one in out)
 
 
@@ -79,10 +90,12 @@ def _carries(node: ast.AST, carrying: set[str], model: str) -> bool:
     if isinstance(node, ast.Compare) or (isinstance(node, ast.Attribute) and node.attr in _NO_GRAPH):
         return False
     if isinstance(node, ast.Call):
-        if chain(node.func) == model:
+        if model and chain(node.func) == model:
             return True
         if last_part(chain(node.func)) in _CUTS or chain(node.func) == "float":
             return False
+        if model and not chain(node.func).startswith(("torch.", "F.")) and chain(node.func) not in _GATHER:
+            return _carries(node.func, carrying, model)
     if isinstance(node, ast.Name | ast.Attribute) and chain(node) in carrying:
         return True
     return any(_carries(child, carrying, model) for child in ast.iter_child_nodes(node))
