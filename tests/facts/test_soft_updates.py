@@ -130,3 +130,33 @@ def train(net: nn.Module, ema: nn.Module, loader, optimizer):
     files = texts(text)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert bool(list(updates(file))) is found
+
+
+@pytest.mark.parametrize(
+    ("default", "asked", "found"),
+    [
+        ("default=1", "args.every", True),
+        ("type=int, default=2", "args.every", True),
+        ("default=5000", "args.every", False),
+        ("type=int", "args.every", False),
+        ("default=1", "args.other", False),
+        ("default=1", "loader.every", False),
+        ("default=1.5", "args.every", False),
+    ],
+)
+def test_an_interval_that_is_an_option(default, asked, found):
+    train = f"""\
+parser.add_argument("--every", {default})
+args = parser.parse_args()
+
+def train(net: nn.Module, ema: nn.Module, loader, optimizer):
+    for i, x in enumerate(loader):
+        net(x).sum().backward()
+        optimizer.step()
+        if i % {asked} == 0:
+            soft_update(ema, net, 0.005)
+"""
+    parser = "import argparse\nparser = argparse.ArgumentParser()\n"
+    files = texts(parser + BLEND.format(name="soft_update", share="tau") + train)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(updates(file))) is found

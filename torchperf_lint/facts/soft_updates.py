@@ -93,6 +93,8 @@ def _is_short(file: SourceFile, body: Body, key: FunctionKey, interval: ast.expr
     if isinstance(interval, ast.Constant):
         return _is_number(interval)
     name = chain(interval)
+    if _is_short_option(file, key.path, name):
+        return True
     if hops == 0 or not name.removeprefix("self.").isidentifier():
         return False
     functions = file.project.index.outlines[key.path].functions
@@ -118,9 +120,23 @@ def _is_given_short(file: SourceFile, body: Body, key: FunctionKey, name: str) -
         if call is None or unpacks_keywords(call) or any(isinstance(a, ast.Starred) for a in call.args):
             return False
         given = argument_for(call, record, name)
-        if given is not None and not _is_number(given):
+        if given is not None and not _is_number(given) and not _is_short_option(file, site.path, chain(given)):
             return False
     return _is_number(default)
+
+
+def _is_short_option(file: SourceFile, path: str, name: str) -> bool:
+    """Whether a file declares an option with a small default: `args.interval`, and `"--interval", default=2`."""
+    whose, _, option = name.rpartition(".")
+    if not _OPTIONS.search(whose) or not option.isidentifier():
+        return False
+    written = option.replace("_", "[_-]")
+    declared = rf"""add_argument\(\s*["']--{written}["'][^()]*?\bdefault *= *(\d+)\b(?!\.)"""
+    defaults = re.findall(declared, file.project.text(path))
+    return bool(defaults) and all(int(default) <= _OFTEN for default in defaults)
+
+
+_OPTIONS = pattern(r"(?:^|\.)(?:args|opts?|options|flags|hparams|config|cfg|params)$")
 
 
 def _is_number(node: ast.expr | None) -> bool:
