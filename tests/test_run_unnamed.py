@@ -193,8 +193,8 @@ def test_what_waits_in_evaluation_alone_is_not_said_of_a_step(blocking, way):
 
 def test_a_file_that_is_not_installed_is_no_package():
     via = ("train.py", 33)
-    text = shown(told(sync(7, path="/work/lib/utils.py", via=via), sync(8, path="/work/lib/utils.py", via=via)))
+    text = shown(told(sync(7, path="/srv/lib/utils.py", via=via), sync(8, path="/srv/lib/utils.py", via=via)))
     assert "called from train.py:33, 2 lines of folder lib: synchronisation" in text
-    text = shown(told(sync(7, path="/work/lib/utils.py", via=via)))
-    assert "in /work/lib/utils.py:7, called from train.py:33" in text
+    text = shown(told(sync(7, path="/srv/lib/utils.py", via=via)))
+    assert "in /srv/lib/utils.py:7, called from train.py:33" in text
     assert "package" not in text
