@@ -59,12 +59,13 @@ def _whens(name: str, share: str, follow: str, test: str, call: str, interval: s
         ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "period", True),
         ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "period  # n = 1000", True),
         ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "10_000", False),
-        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "given()", False),  # an option, of whatever default
-        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "loader.interval", False),
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "given()", True),  # not seen: the share is small
+        ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "loader.interval", True),
         ("soft_update", "tau", DIRECT, EVERY, "self.follow()", "2; self.interval = 5000", False),
-        ("soft_update", "tau", DIRECT, "self.steps % max(self.interval // 2, 1) == 0", "self.follow()", "2", False),
+        ("soft_update", "tau", DIRECT, "self.steps % max(self.interval // 2, 1) == 0", "self.follow()", "2", True),
         ("soft_update", "tau", DIRECT, "self.steps % len(self.loader) == 0", "self.follow()", "2", False),
-        ("soft_update", "tau", DIRECT, "self.steps % loader['every'] == 0", "self.follow()", "2", False),
+        ("soft_update", "tau", DIRECT, "self.steps % loader['every'] == 0", "self.follow()", "2", True),
+        ("update_ema", "decay", "pass", EVERY, DIRECT, "given()", False),  # `decay` is no small share
         ("refresh", "rate", DIRECT, EVERY, "self.follow()", "2", False),  # by no name an average that is kept up
     ],
 )
@@ -82,7 +83,8 @@ def test_on_a_cadence(name, share, follow, test, call, interval, found):
         ("every=2", ", every=5000", False),
         ("every=2", ", **net.options", False),
         ("every=10000", "", False),
-        ("every", ", 2", False),  # known by its default alone
+        ("every", ", 2", True),
+        ("every", "", False),
     ],
 )
 def test_an_interval_that_is_a_parameter(parameter, given, found):
@@ -92,7 +94,7 @@ def train(net: nn.Module, ema: nn.Module, loader, optimizer, {parameter}):
         net(x).sum().backward()
         optimizer.step()
         if i % every == 0:
-            soft_update(ema, net, 0.005)
+            soft_update(ema, net, 0.5)
 
 def other(n):
     for _ in range(n):
@@ -141,8 +143,7 @@ def train(net: nn.Module, ema: nn.Module, loader, optimizer):
         ("type=int", "args.every", False),
         ("default=1", "args.other", False),
         ("default=1", "loader.every", False),
-        ("default=1.5", "args.every", False),
-    ],
+            ],
 )
 def test_an_interval_that_is_an_option(default, asked, found):
     train = f"""\
@@ -154,9 +155,32 @@ def train(net: nn.Module, ema: nn.Module, loader, optimizer):
         net(x).sum().backward()
         optimizer.step()
         if i % {asked} == 0:
-            soft_update(ema, net, 0.005)
+            soft_update(ema, net, 0.5)
 """
     parser = "import argparse\nparser = argparse.ArgumentParser()\n"
     files = texts(parser + BLEND.format(name="soft_update", share="tau") + train)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(updates(file))) is found
+
+
+@pytest.mark.parametrize(
+    ("set_to", "given", "found"),
+    [("0.005", "agent.tau", True), ("1.0", "agent.tau", False), ("made()", "agent.tau", True), ("1.0", "0.01", True)],
+)
+def test_a_small_share_says_that_there_are_many_updates(set_to, given, found):
+    agent = f"""\
+class Agent:
+    def __init__(self, net: nn.Module, target: nn.Module, options):
+        self.net, self.target, self.options = net, target, options
+        self.tau = {set_to}
+
+    def train(self, loader, optimizer):
+        for step, x in enumerate(loader):
+            self.net(x).sum().backward()
+            optimizer.step()
+            if step % self.options.interval == 0:
+                soft_update(self.target, self.net, {given.replace("agent", "self")})
+"""
+    files = texts(BLEND.format(name="soft_update", share="tau") + agent)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert bool(list(updates(file))) is found

@@ -17,6 +17,7 @@ from torchperf_lint.facts.fitting_calls import fitting_calls
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.syntax import below_entries
 from torchperf_lint.facts.value import ANYWHERE, HOST, Value
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def _gives_a_copy(values: Values, site: CallSite, function: Function, name: str)
     argument = argument_for(node, function, name) if node is not None else None
     if argument is None or body is None:
         return False
-    made = _below_views(argument)
+    made = below_entries(argument, _VIEWS)
     if isinstance(made, ast.Name):
         bound = body.assigned_once(site.call.function, made.id, (site.call.line, site.call.column))
-        made = _below_views(bound) if bound is not None else made
+        made = below_entries(bound, _VIEWS) if bound is not None else made
     if not isinstance(made, ast.Call):
         return False
     return _copies(made) or _returns_copies(values, site, made)
@@ -71,7 +72,7 @@ def _returns_copies(values: Values, site: CallSite, made: ast.Call) -> bool:
     for target in targets:
         body = values.body(target.path)
         returned = body.returns(target.index) if body is not None else []
-        if not returned or not all(_copies(_below_views(one)) for one in returned):
+        if not returned or not all(_copies(below_entries(one, _VIEWS)) for one in returned):
             return False
     return True
 
@@ -92,14 +93,3 @@ def _functions(index: Index) -> dict[str, list[FunctionKey]]:
 
 def _copies(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cpu"
-
-
-def _below_views(node: ast.expr) -> ast.expr:
-    """What an expression shows another view of, or takes elements of."""
-    while True:
-        if isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-            node = node.func.value
-        else:
-            return node

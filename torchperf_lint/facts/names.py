@@ -39,6 +39,7 @@ from torchperf_lint.facts.rest import value_of_rest
 from torchperf_lint.facts.step_batches import batch_of_step, says_no_more
 from torchperf_lint.facts.summed_on_host import stays_on_host
 from torchperf_lint.facts.tested_classes import OPEN, known_around, of_tested_class
+from torchperf_lint.facts.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -333,8 +334,8 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     tried: list[Value] = []
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
-        if value is not None and not _is_made_up(values, key, site, value):
-            (tried if _is_tried_out(values, key, site, value) else found).append(value)
+        if value is not None and not is_made_up(values, key, site, value):
+            (tried if is_tried_out(values, key, site, value) else found).append(value)
     if not any(value.kind == "tensor" for value in found):  # else those say it, who call in earnest
         found += [value.moved(ANYWHERE) for value in tried]
     if not found or len(sites) > MAX_CALLERS:
@@ -343,29 +344,6 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     if value.kind == "tensor" and value.device == HOST and any(one.kind == "unknown" for one in found):
         return value.moved(ANYWHERE)  # one caller's tensor is on the host; of another's nobody knows
     return value
-
-
-def _is_made_up(values: Values, key: FunctionKey, site: CallSite, value: Value) -> bool:
-    """Whether a test passes a dict or list of its own, of tensors on the host: a batch in earnest is elsewhere."""
-    held = (value.item, *value.items, *(entry for _, entry in value.entries))
-    on_host = any(part is not None and part.kind == "tensor" and part.device == HOST for part in held)
-    return on_host and values.hotness.demonstrations.tests(site.path, key.path)
-
-
-def _is_tried_out(values: Values, key: FunctionKey, site: CallSite, value: Value) -> bool:
-    """Whether a call only tries out a pass of a module, on the host: what trains it passes tensors from elsewhere.
-
-    `features = self.net(torch.zeros(1, 3, 84, 84)).shape[1]` of a constructor, or the demo at the end of a file.
-    """
-    if value.kind != "tensor" or value.device != HOST:
-        return False
-    demonstrations = values.hotness.demonstrations
-    if demonstrations.tests(site.path, key.path) or demonstrations.tries_on_noise(site, key):
-        return True
-    hot = values.hotness.functions.get(key)
-    if hot is None or hot.kind != "forward" or hot.depth:
-        return False
-    return values.hotness.of_region(site.path, site.call.region) is None
 
 
 def _passed(values: Values, site: CallSite, position: int, parameter: Parameter, frame: Frame) -> Value | None:

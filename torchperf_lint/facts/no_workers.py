@@ -12,36 +12,28 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.arguments import keyword, unpacks
-from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class
+from torchperf_lint.facts.declared_options import declarations
 from torchperf_lint.facts.given_by_partials import is_given_by_partials
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
-from torchperf_lint.facts.options_set import files_with, is_set, is_set_on_objects
+from torchperf_lint.facts.option_declarations import default, flag, flags
+from torchperf_lint.facts.options_set import is_set, is_set_on_objects
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.spread_arguments import each_written_out
 from torchperf_lint.facts.value import Frame
-from torchperf_lint.patterns import pattern
 
 NAME, POSITION = "num_workers", 5
 """Of `DataLoader(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers)`."""
 _HOPS = 4
 """Names, attributes and calls between a number and the loader."""
 _TO_NUMBER = frozenset({"int"})
-_POSITIONAL = "DEFINE_integer"
-_DECLARES = frozenset({"add_argument", "add_arg", _POSITIONAL})
-_SETTINGS = pattern(
-    r"(?:^|_)(?:args?|opts?|options?|params?|hparams?|hps?|cfg|conf|config|flags|namespace)$", re.IGNORECASE
-)
-"""Names of what the command line was read into."""
-_declarations: WeakKeyDictionary[Project, dict[str, Sequence[tuple[str, ast.Call]]]] = WeakKeyDictionary()
-"""Name of an option -> (path, call) where it is declared."""
 
 
 class Unasked(NamedTuple):
@@ -175,62 +167,17 @@ def _assignments(project: Project, cls: Thing, name: str) -> Iterator[tuple[Func
 
 def _option(project: Project, node: ast.Attribute, frame: Frame) -> Unasked | None:
     """`args.workers`, where every parser that may have made it has 0 there by default, and nothing sets another."""
-    name = node.attr
-    if not _SETTINGS.search(last_part(chain(node.value))):
+    name, own = node.attr, declarations(project, node, frame.path)
+    if not own or any(not _is_none(default(call)) for _, call in own):
         return None
-    declared = _declared(project, name)
-    own = [(path, call) for path, call in declared if path == frame.path] or declared
-    if not own or any(not _is_none_by_default(call) for _, call in own):
-        return None
-    if is_set(project, name, (flag.lstrip("-") for _, call in own for flag in _flags(call) if flag.startswith("--"))):
+    if is_set(project, name, (one.lstrip("-") for _, call in own for one in flags(call) if one.startswith("--"))):
         return None
     path, call = own[0]
-    return Unasked(f"`{_flag(call, name)}` is 0 by default ({_place(path, call)})", by_option=True)
+    return Unasked(f"`{flag(call, name)}` is 0 by default ({_place(path, call)})", by_option=True)
 
 
-def _declared(project: Project, name: str) -> Sequence[tuple[str, ast.Call]]:
-    """The declarations of an option; asked for by each loader, and looked for once."""
-    known = _declarations.setdefault(project, {})
-    if name not in known:
-        known[name] = list(_find_declared(project, name))
-    return known[name]
-
-
-def _find_declared(project: Project, name: str) -> Iterator[tuple[str, ast.Call]]:
-    for path in files_with(project, name):
-        calls = project.index.outlines[path].calls
-        body = project.body(path) if any(last_part(call.callee) in _DECLARES for call in calls) else None
-        for call in calls if body is not None else ():
-            node = body.node_of(call) if last_part(call.callee) in _DECLARES and body is not None else None
-            if node is not None and _declares(node, name):
-                yield path, node
-
-
-def _declares(call: ast.Call, name: str) -> bool:
-    stored = keyword(call, "dest")
-    if isinstance(stored, ast.Constant):
-        return stored.value == name
-    return any(flag.lstrip("-").replace("-", "_") == name for flag in _flags(call))
-
-
-def _flags(call: ast.Call) -> list[str]:
-    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-
-
-def _flag(call: ast.Call, name: str) -> str:
-    """The longest way to write an option, as the command line takes it; its name where that is not written out."""
-    flags = _flags(call)
-    if not flags:
-        return name
-    longest = max(flags, key=len) if last_part(chain(call.func)) != _POSITIONAL else flags[0]
-    return longest if longest.startswith("-") else f"--{longest}"
-
-
-def _is_none_by_default(call: ast.Call) -> bool:
-    default = keyword(call, "default")
-    if default is None and last_part(chain(call.func)) == _POSITIONAL and len(call.args) > 1:
-        default = call.args[1]
-    return isinstance(default, ast.Constant) and default.value in (0, "0") and default.value is not False
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value in (0, "0") and value.value is not False
 
 
 def _place(path: str, node: ast.AST) -> str:

@@ -11,16 +11,22 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.optimizers_given import optimizers_given
+from torchperf_lint.facts.seen_constants import constants
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Location
 from torchperf_lint.patterns import pattern
 
 FUSED = ("torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD")
 """Optimizers that have a fused form on CUDA devices; SGD since torch 2.3."""
-_SCALERS = ("torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()", "torch.amp.grad_scaler.GradScaler()",
-            "torch.cuda.amp.grad_scaler.GradScaler()")  # fmt: skip
+_SCALER_CLASSES = (
+    "torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.amp.grad_scaler.GradScaler",
+    "torch.cuda.amp.grad_scaler.GradScaler",
+)  # fmt: skip
+_SCALERS = tuple(f"{name}()" for name in _SCALER_CLASSES)
 _CHOSEN = pattern(r"sparse=True|\bfused\b|FSDP|offload")
 _SCALER = pattern(r"(?:^|[._])(?:grad_?)?scaler$", re.IGNORECASE)
 _DECIDE = (ast.Compare, ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Assert)
@@ -55,13 +61,16 @@ def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
 
 def is_asked_for(file: SourceFile) -> bool:
     """Whether all scalers of a file scale only for who asks: `GradScaler(enabled=amp)`, and `amp=False` by default."""
-    made = file.text.count("GradScaler(")
-    asked = _ENABLED.findall(file.text)
-    off = (re.search(rf"\b{name}(?: *: *bool)? *= *False\b", file.text) for name in asked)
-    return 0 < made == len(asked) and all(off)
+    made = [(keyword(site.call, "enabled"), site) for site in file.calls_of(*_SCALER_CLASSES)]
+    return bool(made) and all(enabled is not None and _is_off(enabled, site) for enabled, site in made)
 
 
-_ENABLED = pattern(r"GradScaler\( *enabled *= *(?:\w+\.)*(\w+) *\)")
+def _is_off(enabled: ast.expr, site: Site) -> bool:
+    """Whether a scaler is seen to be off, and nowhere to be on."""
+    if isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.And):
+        return any(_is_off(part, site) for part in enabled.values)
+    seen = constants(site.file.project, enabled, FunctionKey(site.file.path, site.function))
+    return False in seen and True not in seen
 
 
 def _made_elsewhere(step: Site, held: str) -> Stepped | None:

@@ -137,6 +137,15 @@ def below(node: ast.expr, names: frozenset[str]) -> ast.expr:
             return node
 
 
+def below_entries(node: ast.expr, names: frozenset[str]) -> ast.expr:
+    """The same, of what is taken out of something as well: `x` of `x[0].detach()["y"]`."""
+    while True:
+        node = below(node, names)
+        if not isinstance(node, ast.Subscript):
+            return node
+        node = node.value
+
+
 _NO_BLOCKS: tuple[str, ...] = ()
 _HANDLING = ("body", "handlers", "orelse", "finalbody")
 _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {

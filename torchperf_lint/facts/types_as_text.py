@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.arguments import keyword
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hints import default_of
+from torchperf_lint.facts.option_declarations import declared_in, default, option_named
 from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.patterns import pattern
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.bodies import Body
     from torchperf_lint.facts.values import Values
 
-_SETTINGS = pattern(r"^(?:args?|opts?|cfg|config|flags|FLAGS|hparams|hps|params|options)$")
 _TYPE = pattern(r"^torch\.(?:cuda\.)?\w*Tensor$")
 
 
@@ -53,19 +52,8 @@ def _of_name(values: Values, body: Body, name: str, frame: Frame) -> ast.expr | 
 
 def _of_setting(values: Values, body: Body, node: ast.Attribute, frame: Frame) -> ast.expr | None:
     """The default of the option that the file's parser is told of; None where the file sets it to something else."""
-    if not isinstance(node.value, ast.Name) or not _SETTINGS.match(node.value.id):
+    outline, name = values.index.outlines[frame.path], option_named(node)
+    if not name or any(binding.target == chain(node) for binding in outline.bindings):
         return None
-    outline = values.index.outlines[frame.path]
-    if any(binding.target == f"{node.value.id}.{node.attr}" for binding in outline.bindings):
-        return None
-    for record in outline.calls:
-        call = body.node_of(record) if last_part(record.callee) == "add_argument" else None
-        if call is not None and node.attr in map(_option, call.args):
-            return keyword(call, "default")
-    return None
-
-
-def _option(node: ast.expr) -> str:
-    """`type` of `"--type"`."""
-    written = node.value if isinstance(node, ast.Constant) else ""
-    return written.lstrip("-").replace("-", "_") if isinstance(written, str) else ""
+    declared = next(declared_in(outline, body, name), None)
+    return default(declared) if declared is not None else None

@@ -23,6 +23,7 @@ from torchperf_lint.facts.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.moved_in_place import moved_in_place
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import below
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.patterns import pattern
 
@@ -146,7 +147,7 @@ class _Search:
 
     def _entry(self, node: ast.expr, at: tuple[int, int]) -> ast.expr | None:
         """What `inputs["labels"]` of `inputs = {"labels": batch[3]}` stands for, where nothing else is put there."""
-        node = _below_views(node)
+        node = below(node, _SAME)
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             return None
         put = self._put_once(node.value.id, node.slice, at)
@@ -303,13 +304,6 @@ def _own_attribute(node: ast.expr) -> str | None:
             break
     own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return node.attr if own and isinstance(node, ast.Attribute) else None
-
-
-def _below_views(node: ast.expr) -> ast.expr:
-    """What an expression shows another view of, the whole or one entry: `x["y"]` of `x["y"].detach().view(-1)`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
-        node = node.func.value
-    return node
 
 
 def _is_store(node: ast.AST) -> bool:
