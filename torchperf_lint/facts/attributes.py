@@ -18,6 +18,7 @@ from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
 from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.step_batches import one_tensor
+from torchperf_lint.facts.tensor_subclasses import of_subclasses, tells_another_kind
 from torchperf_lint.facts.trainer_buffers import stays_with_its_trainer
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.used_as_modules import used_as_a_module
@@ -56,6 +57,9 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
     if base.kind == "tensor" and isinstance(node.value, ast.Name) and used_as_a_module(values, base, node.value, frame):
         return _of_unknown_module(base, name)
     if base.kind in ("tensor", "batch"):
+        asked = _of_tensor_subclass(values, name, frame) if base.kind == "tensor" else UNKNOWN
+        if tells_another_kind(asked):
+            return asked
         found = _of_tensor(base, name)
         used = found.kind == "batch" and found.device == DEVICE and _of_unknown(values, node, frame).kind == "tensor"
         return one_tensor(found) if used else found
@@ -212,8 +216,17 @@ def _promised(values: Values, thing: Thing, name: str, frame: Frame) -> Value:
 
 def _property(values: Values, thing: Thing, name: str) -> FunctionKey | None:
     key = values.index.method(thing, name)
-    decorators = values.index.function(key).decorators if key is not None else ()
-    return key if any(d == "property" or d.endswith("cached_property") for d in decorators) else None
+    return key if key is not None and _is_property(values, key) else None
+
+
+def _is_property(values: Values, key: FunctionKey) -> bool:
+    return any(d == "property" or d.endswith("cached_property") for d in values.index.function(key).decorators)
+
+
+def _of_tensor_subclass(values: Values, name: str, frame: Frame) -> Value:
+    """What a property gives that tensors have in this project alone."""
+    key = of_subclasses(values.index, name)
+    return returned(values, key, frame) if key is not None and _is_property(values, key) else UNKNOWN
 
 
 def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, bool]]:

@@ -93,22 +93,24 @@ def given_to_format(node: ast.AST) -> tuple[ast.expr, ...] | None:
 
 
 def _names_something(place: Place) -> bool:
-    """Whether a text is the name of an attribute, or of an entry in a dict that is made: no tensor is called so.
+    """Whether a text is the name of an attribute, or of an entry in a dict: no tensor is called so.
 
     Also `mask = "{}_mask".format(split)`, where all that is done with it is to ask for what is called so.
     """
     around = place.file.enclosing(place.function)
     parent = around.parents.get(place.expression)
+    if _asks_by(parent, place.expression) or (isinstance(parent, ast.Dict) and place.expression in parent.keys):
+        return True
     if isinstance(parent, ast.DictComp):
         return parent.key is place.expression
     body = place.file.project.body(place.file.path)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and body is not None:
         uses = body.reads(place.function, parent.targets[0].id)
         return bool(uses) and all(_asks_by(around.parents.get(use), use) for use in uses)
-    return isinstance(parent, ast.Call) and chain(parent.func) in _BY_NAME
+    return False
 
 
-def _asks_by(parent: ast.AST | None, name: ast.expr) -> bool:
+def _asks_by(parent: ast.AST | None, name: ast.AST) -> bool:
     """`batch[mask]`, `getattr(batch, mask)`, `mask in batch`."""
     if isinstance(parent, ast.Subscript):
         return parent.slice is name

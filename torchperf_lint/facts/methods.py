@@ -19,6 +19,7 @@ from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called,
 from torchperf_lint.facts.signatures import ACCELERATOR_NAME
 from torchperf_lint.facts.spread_devices import spreads
 from torchperf_lint.facts.step_batches import one_tensor, prepared_inputs, shows_a_tensor
+from torchperf_lint.facts.tensor_subclasses import of_subclasses, tells_another_kind
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -71,7 +72,9 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
         return of_graph
     if base.kind in ("tensor", "batch"):
         base = one_tensor(base) if shows_a_tensor(name) else base
-        return _tensor_method(values, node, base, name, frame)
+        own = of_subclasses(values.index, name) if base.kind == "tensor" else None
+        found = called(values, node, own, frame) if own is not None else UNKNOWN
+        return found if tells_another_kind(found) else _tensor_method(values, node, base, name, frame)
     if base.kind == "module":
         return _module_method(values, node, base, name, frame)
     if base.kind == "array":

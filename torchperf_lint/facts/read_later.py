@@ -149,6 +149,8 @@ def _named(written: str | None) -> str:
 def _detached(written: str | None) -> str:
     if written is None:
         return _COMPUTED
+    if ".detach(" in written:
+        return f"`{written}`"
     return f"`{written}.detach()`" if _CUT not in written else "the tensor itself (`.detach()`)"
 
 

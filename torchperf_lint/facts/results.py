@@ -100,7 +100,7 @@ def _as_each_of_several(values: Values, written: str, whole: Value, frame: Frame
 def _forward_output(inner: Value, whole: Value) -> Value:
     """A module's output with the structure that its `forward` shows."""
     if inner.kind == "sequence" and inner.items:
-        items = tuple(_forward_output(item, whole) for item in inner.items)
+        items = tuple(_part_of_output(item, whole) for item in inner.items)
         known = inner.item is not None and inner.item.kind == "tensor"
         return inner._replace(items=items, item=join(items) if known else inner.item)
     if inner.kind in ("plain", "array"):
@@ -112,6 +112,13 @@ def _forward_output(inner: Value, whole: Value) -> Value:
     if inner.kind == "tensor" and inner.device == HOST:
         return inner
     return whole
+
+
+def _part_of_output(part: Value, whole: Value) -> Value:
+    """One of several things that a module gives: a list beside the tensors may be one of lengths."""
+    if part.kind == "sequence" and not part.items and part.item is not None and part.item.kind == "unknown":
+        return part
+    return _forward_output(part, whole)
 
 
 def as_a_module_would(values: Values, node: ast.Call, frame: Frame) -> Value:
