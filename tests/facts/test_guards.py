@@ -60,6 +60,7 @@ RARE = [
     ("cur_len == self.max_length - 1", "cadence", False),
     ("step_check(step, self.config.steps_per_eval_image)", "cadence", False),
     ("should_log", "cadence", False),
+    ("self.would_evaluate()", "cadence", False),
     ("save_scans", "debug", False),
     ("self.save_images", "debug", False),
     ("not should_log", "cadence", True),

@@ -41,3 +41,25 @@ def test_what_is_handed_back_one_by_one_is_what_this_call_gave(given, kind, devi
     )
     value = value_of(text, "y")
     assert (value.kind, value.device) == (kind, device)
+
+
+def test_a_list_beside_the_tensors_that_a_module_gives_may_be_one_of_lengths():
+    net = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.proj = nn.Linear(3, 3)
+
+            def forward(self, x, lengths):
+                kept = []
+                for n in lengths:
+                    kept.append(n)
+                return self.proj(x), kept
+
+        def train(loader, net: nn.Module):
+            for x, lengths in loader:
+                out, kept = Net().cuda()(x, lengths)
+                print(out, kept[0])
+    """
+    assert value_of(net, "out").kind == "tensor"
+    assert value_of(net, "kept[0]").kind == "unknown"

@@ -101,6 +101,10 @@ def test_the_name_of_a_loss_says_that_it_is_shown():
     assert SHOWN in advice(text, "loss")
 
 
+def test_what_is_detached_and_then_computed_with_is_not_detached_again():
+    assert "return `loss.detach().exp()`" in advice(STEP.format(use="return loss.item()"), "loss.detach().exp()")
+
+
 @pytest.mark.parametrize("written", ["loss", "loss.detach()", "loss.detach().cpu()", "loss.data", "loss.cpu()"])
 def test_what_is_detached_already_is_not_detached_again(written: str):
     assert "return `loss.detach()`" in advice(STEP.format(use="return loss.item()"), written)
