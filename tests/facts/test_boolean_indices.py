@@ -51,13 +51,17 @@ def advice_in(code):
         ("None", "z[torch.eye(8, dtype=bool)]", "`places = torch.eye(8, dtype=bool).nonzero(as_tuple=True)`"),
         ("torch.ones(n).bool()", "z[:, self.kept]", "`places = self.kept.nonzero(as_tuple=True)[0]`, copied"),
         ("torch.ones(n).bool()", "z[:, ~self.kept]", "`places = (~self.kept).nonzero(as_tuple=True)[0]`, copied"),
+        ("torch.ones(n, n).bool()", "z[:, self.kept]", "`places = self.kept.nonzero(as_tuple=True)`, each copied"),
+        ("torch.ones((n, n)).bool()", "z[:, self.kept]", "one for each dimension of the mask, where the mask stands"),
+        ("torch.triu(torch.ones(n, n)).bool()", "z[:, self.kept, :]", "one for each dimension of the mask, where"),
+        ("~torch.eye(n).bool()", "z[..., self.kept]", "one for each dimension of the mask, where the mask stands"),
         ("torch.rand(n) > 0.5", "z[self.kept].sum()", 'self.register_buffer("kept", ...)'),
     ],
 )
 def test_what_to_write(made, use, expected):
     (first, *_) = advice(made, use)
     assert expected in first
-    assert (INTEGERS in first) is ("places" in expected)
+    assert (INTEGERS in first) is ("places" in expected or "dimension" in expected)
 
 
 @pytest.mark.parametrize(

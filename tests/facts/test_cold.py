@@ -34,6 +34,14 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
 
 @pytest.mark.parametrize(
     ("name", "hot"),
+    [("Wrapped", True), ("_DebugGraph", False), ("DebugNet", False), ("Debug", False), ("Debugged", True)],
+)
+def test_what_a_class_for_debugging_tells_is_looked_for(name, hot):
+    assert (hot_at(FORWARD.replace("Wrapped", name)) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("name", "hot"),
     [
         ("train", True),
         ("measure_vram", False),

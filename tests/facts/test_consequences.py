@@ -92,6 +92,8 @@ def test_a_base_class_may_keep_the_counter():
         ("return x if n in x else -x", DECIDES),
         ("def inner():\n            return x[:n]\n        return inner()", DECIDES),
         ("best = n\n        for k in [best]:\n            x = x[:k]\n        return x", DECIDES),
+        ("k: int = n\n        return x[:k]", DECIDES),
+        ("k: int = n\n        return x + k", RECORDS),
     ],
 )
 def test_a_name_may_decide_with_another_value(after, expected):
@@ -101,6 +103,20 @@ class Net(nn.Module):
         n = x.shape[0]
         x = x[:n]
         n = x.max().item()
+        {}
+"""
+    assert consequence_in(source.format(after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [("return x[:n]", DECIDES), ("k = self.text(n)\n        if k == 'end': self.end()", DECIDES), ("self.log(n)", RECORDS)],
+)
+def test_a_name_with_an_annotation_may_decide(after, expected):
+    source = """\
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        n: int = x.max().item()
         {}
 """
     assert consequence_in(source.format(after)) == expected

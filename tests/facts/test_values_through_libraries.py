@@ -151,3 +151,17 @@ def test_a_tensor_on_the_host_stays_there():
 )
 def test_functions_of_a_detection_library(expression, kind):
     assert found(expression).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("expression", "device"),
+    [
+        ("torch.clamp(torch.randint(0, 9, (count,)) - 3, 0, width)", HOST),
+        ("torch.clip(torch.zeros(3), width, text.size)", HOST),
+        ("torch.clamp(x, 0, width)", DEVICE),
+        ("torch.clamp(width, 0, 3)", ANYWHERE),
+        ("torch.maximum(torch.zeros(3), width)", ANYWHERE),
+    ],
+)
+def test_bounds_leave_a_tensor_where_it_is(expression, device):
+    assert found(expression).device == device

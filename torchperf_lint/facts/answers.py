@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.syntax import Assignment, targets_of
 
 _PLACES = frozenset({"argmax", "argmin"})
 _CONVERTS = frozenset({"int", "item"})
@@ -14,13 +18,36 @@ _OF_ANSWERS = frozenset({"any", "all", "bool"})
 def is_answer(place: Place) -> bool:
     """Whether a number that is read is handed back as a truth (`return float(a) > limit`) or as a place in a list.
 
-    The caller branches on the one and indexes with the other: what it decides stands in another function.
+    The caller branches on the one and indexes with the other: what it decides stands in another function. The number
+    may have a name in between: `self.accuracy = float(a)`, and then `return self.accuracy > limit`.
     """
+    around = place.file.enclosing(place.function)
+    assignment = next((n for n in around.ancestors(place.expression) if isinstance(n, Assignment)), None)
+    if assignment is None:
+        return _is_answer(around, place.expression)
+    if assignment.value is None or any(isinstance(part, ast.Compare) for part in ast.walk(assignment.value)):
+        return False
+    names = {chain(target) for target in targets_of(assignment) if isinstance(target, ast.Name | ast.Attribute)}
+    loads = [part for value in _returned_after(around, assignment) for part in ast.walk(value) if chain(part) in names]
+    return any(_is_answer(around, load, named=True) for load in loads)
+
+
+def _returned_after(around: Enclosing, statement: ast.stmt) -> Iterator[ast.expr]:
+    """What the function returns right after a statement, in its block or behind the `with` around that."""
+    block: ast.AST | None = statement
+    while isinstance(block, ast.With) or block is statement:
+        assert isinstance(block, ast.stmt)
+        after = around.suite(block)[around.place_in_suite(block) + 1 :]
+        yield from (s.value for s in after if isinstance(s, ast.Return) and s.value is not None)
+        block = around.parents.get(block)
+
+
+def _is_answer(around: Enclosing, read: ast.AST, named: bool = False) -> bool:
     compared = False
-    node: ast.AST = place.expression
-    for parent in place.file.enclosing(place.function).ancestors(place.expression):
+    node = read
+    for parent in around.ancestors(read):
         if isinstance(parent, ast.Return):
-            return compared or (node is place.expression and _is_place(node))
+            return compared or (not named and node is read and _is_place(node))
         compared = compared or (isinstance(parent, ast.Compare) and not _of_identity(parent))
         if not compared and isinstance(parent, ast.comprehension | ast.GeneratorExp):
             return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.left_behind import LeftBehind
 from torchperf_lint.facts.spots import Spot
@@ -22,6 +23,9 @@ _INTEGERS = frozenset("randperm randint arange argsort argmax argmin nonzero top
 _RANDOM = pattern(r"\b(?:rand|bernoulli|multinomial|dropout|choice|shuffle|sample)|\.(?:uniform_|normal_|random_)")
 _BOOLEAN = frozenset(("torch.bool", "bool", "np.bool_", "numpy.bool_", "torch.uint8"))
 _MAKE = frozenset("bool logical_not logical_and logical_or logical_xor eq ne gt lt ge le isin isfinite isnan".split())
+_FLAT = frozenset({"arange", "range", "linspace", "logspace", "randperm"})
+"""Factories of one dimension, whatever they are given."""
+_MATRICES = frozenset("eye triu tril block_diag outer view reshape expand repeat unsqueeze repeat_interleave".split())
 _VIEWS = frozenset("triu tril view reshape repeat expand fill_diagonal_ clone flatten unsqueeze squeeze t".split())
 
 
@@ -49,6 +53,28 @@ def boolean_index(spot: Spot, made: ast.Call | None, held: LeftBehind | None) ->
 def is_one_of_several(spot: Spot, mask: ast.expr) -> bool:
     """Whether a mask stands beside other indices: `h[:, mask]`."""
     return isinstance(spot.file.enclosing(spot.function).parents.get(mask), ast.Tuple)
+
+
+def is_flat(spot: Spot, made: ast.Call | None, held: LeftBehind | None) -> bool:
+    """Whether a mask is known to have one dimension: `torch.ones(n)`, and nothing that makes a matrix of it."""
+    index = spot.expression
+    assert isinstance(index, ast.expr)
+    bound = _set_there(spot, held) if held is not None else _bound(spot, index)
+    calls = [part for node in (index, *bound) for part in ast.walk(node) if isinstance(part, ast.Call)]
+    if any(last_part(chain(call.func)) in _MATRICES for call in calls):
+        return False
+    factories = [call for call in calls if last_part(chain(call.func)) in api.SIZED_FACTORIES]
+    factories += [made] if made is not None else []
+    return bool(factories) and all(map(_has_one_size, factories))
+
+
+def _has_one_size(factory: ast.Call) -> bool:
+    if last_part(chain(factory.func)) in _FLAT:
+        return True
+    shape = factory.args[:1] if last_part(chain(factory.func)) == "full" else factory.args
+    if len(shape) == 1 and isinstance(shape[0], ast.Tuple | ast.List):
+        shape = shape[0].elts
+    return len(shape) == 1 and not isinstance(shape[0], ast.Starred | ast.Attribute)
 
 
 def _set_there(spot: Spot, held: LeftBehind) -> list[ast.expr]:

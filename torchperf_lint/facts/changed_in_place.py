@@ -10,12 +10,19 @@ from torchperf_lint.facts.source import Site
 
 
 def changed_in_place(site: Site) -> bool:
-    """Whether a call makes what a name holds, and the function changes that: `q.mul_(x)`, `q += x`, `q[0] = x`."""
+    """Whether a call makes what a name holds, and the function changes that: `q.mul_(x)`, `q += x`, `q[0] = x`.
+
+    What it has changed before was another tensor, but for the next turn of a loop.
+    """
     around = site.file.enclosing(site.function)
     assignment = around.statement(site.call)
-    targets = assignment.targets if isinstance(assignment, ast.Assign) and len(assignment.targets) == 1 else []
-    names = {target.id for target in targets if isinstance(target, ast.Name)}
-    return bool(names) and any(base_of(node) in names for part in around.parents for node in changed(part))
+    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
+        return False
+    loops = (node for node in around.around(assignment) if isinstance(node, ast.For | ast.While))
+    first = min((loop.lineno for loop in loops), default=assignment.lineno)
+    name = assignment.targets[0].id if isinstance(assignment.targets[0], ast.Name) else None
+    changes = (node for part in around.parents for node in changed(part) if node.lineno >= first)
+    return name is not None and any(base_of(node) == name for node in changes)
 
 
 def changed(node: ast.AST) -> Iterator[ast.expr]:

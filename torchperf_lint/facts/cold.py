@@ -55,6 +55,8 @@ NOT_TRAINING_NAME = pattern(
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""
+_DEBUGS = pattern(r"^_*Debug(?:ging)?(?![a-z])")
+"""Classes that stand in for another while somebody looks for a mistake, and tell all they do."""
 MEASURES_NAME = pattern(r"(?:^|_)(?:benchmarks?|timeit)(?:_|$)", re.IGNORECASE)
 """Functions that take steps to measure them: who calls one in turns measures several models, and trains none."""
 PROFILES_NAME = pattern(_PROFILES, re.IGNORECASE)
@@ -80,6 +82,8 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     if function.class_index < 0:
         return False
     own = Thing("class", key.path, function.class_index)
+    if _DEBUGS.search(index.record(own).name):
+        return True
     if function.name in ONCE_PER_EPOCH:
         return is_meter(index, own)
     return function.name == "render" and all(index.method(own, name) for name in _OF_AN_ENVIRONMENT)

@@ -31,7 +31,8 @@ from torchperf_lint.facts.scanned import walks_along
 from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
-from torchperf_lint.facts.value import HOST
+from torchperf_lint.facts.syntax import Assignment, targets_of
+from torchperf_lint.facts.value import HOST, UNKNOWN
 from torchperf_lint.facts.zero_divisors import asks_a_divisor
 from torchperf_lint.patterns import pattern
 
@@ -193,8 +194,8 @@ def _of_binding(place: Place, parent: ast.AST) -> str | None:
     """What it means that a value is given a name, as a parameter or by an assignment."""
     if isinstance(parent, ast.keyword):
         return DECIDES if _SIZES.search(parent.arg or "") else None
-    if isinstance(parent, ast.Assign):
-        sizes = any(_SIZES.search(last_part(chain(target))) for target in parent.targets)
+    if isinstance(parent, Assignment):
+        sizes = any(_SIZES.search(last_part(chain(target))) for target in targets_of(parent))
         return DECIDES if sizes or _assigned_decides(place, parent) else RECORDS
     return DECIDES if isinstance(parent, ast.AugAssign) and _bounds_a_loop(place, parent) else None
 
@@ -262,7 +263,7 @@ def _of_divisor(place: Place, branch: ast.If | ast.IfExp) -> bool:
     return asks_a_divisor(branch, known, _rest(place, branch) if isinstance(branch, ast.If) else ())
 
 
-def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
+def _assigned_decides(place: Place, assignment: Assignment) -> bool:
     """`n = int(mask.sum())`, and then `if n > 3:`, `x[:n]`, `torch.zeros(n)`."""
     if _joins_a_tensor(place, assignment):
         return False
@@ -270,15 +271,17 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
     assert body is not None
     indices = not _copies_whole(place)
     decisive = body.decisive(place.function, indices)
-    parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
-    if all(chain(part) not in decisive for part in [*parts, *assignment.targets]):
+    targets = targets_of(assignment)
+    parts = [e for t in targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
+    if all(chain(part) not in decisive for part in [*parts, *targets]):
         return False
     return decides_itself(place, assignment, decisive, indices)
 
 
-def _joins_a_tensor(place: Place, assignment: ast.Assign) -> bool:
+def _joins_a_tensor(place: Place, assignment: Assignment) -> bool:
     """`inside = boxes < float(size)`: what is assigned is a tensor again, and whoever asks for that reads it anew."""
-    read, made = place.expression, place.file.value(assignment.value, place)
+    read = place.expression
+    made = place.file.value(assignment.value, place) if assignment.value is not None else UNKNOWN
     return isinstance(read, ast.expr) and made.on_device and place.file.value(read, place).kind == "plain"
 
 

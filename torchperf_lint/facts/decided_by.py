@@ -15,13 +15,13 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import asks_about, decides_by
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Place
-from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.syntax import Assignment, nodes_of, targets_of
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
 
 
-def decides_itself(place: Place, assignment: ast.Assign, decisive: frozenset[str], indices: bool) -> bool:
+def decides_itself(place: Place, assignment: Assignment, decisive: frozenset[str], indices: bool) -> bool:
     """Whether any name that an assignment binds decides with the value that it has from there.
 
     `decisive`: the names that do in the whole function. What is no local name is taken to.
@@ -45,9 +45,9 @@ def decides_itself(place: Place, assignment: ast.Assign, decisive: frozenset[str
     return any(name in decisive and (statement, name) not in seen for statement, name in made)
 
 
-def _bound(statement: ast.Assign | ast.For) -> Iterator[str]:
+def _bound(statement: Assignment | ast.For) -> Iterator[str]:
     """The names, attributes and containers that a statement gives another value."""
-    stack = list(statement.targets) if isinstance(statement, ast.Assign) else [statement.target]
+    stack = [statement.target] if isinstance(statement, ast.For) else list(targets_of(statement))
     while stack:
         target = stack.pop()
         if isinstance(target, ast.Tuple | ast.List):
@@ -63,7 +63,7 @@ def _reads(place: Place, statement: ast.stmt, name: str) -> Iterator[ast.Name]:
     body = place.file.project.body(place.file.path)
     assert body is not None
     ends = body.at(statement, end=True)
-    tests = _tests_after(place, statement) if isinstance(statement, ast.Assign) else {}
+    tests = _tests_after(place, statement) if isinstance(statement, Assignment) else {}
     for read in body.reads(place.function, name):
         at = tests.get(read, body.at(read))
         found = body.reaching(place.function, name, at) or ()
@@ -80,7 +80,7 @@ def _is_replaced(definition: Definition, found: Sequence[Definition], at: Positi
     return any(definition.block[: len(d.block)] == d.block for d in later)
 
 
-def _tests_after(place: Place, assignment: ast.Assign) -> dict[ast.AST, Position]:
+def _tests_after(place: Place, assignment: Assignment) -> dict[ast.AST, Position]:
     """What the loops around an assignment ask after each turn, `while largest > 10:`, by where their bodies end."""
     body = place.file.project.body(place.file.path)
     loops = [o for o in place.file.enclosing(place.function).around(assignment) if isinstance(o, ast.While)]
@@ -101,9 +101,9 @@ def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) 
             return True
         if decides_by(parent, node, indices):
             return True
-        if isinstance(parent, ast.Assign):
+        if isinstance(parent, Assignment):
             held = (
-                chain(part.value) for t in parent.targets for part in ast.walk(t) if isinstance(part, ast.Subscript)
+                chain(part.value) for t in targets_of(parent) for part in ast.walk(t) if isinstance(part, ast.Subscript)
             )
             return any(name in decisive for name in held) or [(parent, name) for name in _bound(parent)]
         if isinstance(parent, ast.For) and parent.iter is node:

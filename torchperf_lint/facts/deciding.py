@@ -12,7 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_complains
 from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.masking import Known
-from torchperf_lint.facts.syntax import LEAVES, children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of, targets_of
 from torchperf_lint.facts.zero_divisors import asks_a_divisor
 
 _ROUNDS = 3
@@ -85,9 +85,10 @@ class _Made(NamedTuple):
 
 
 def _made_of(node: ast.AST) -> list[_Made]:
-    if isinstance(node, ast.Assign):
-        whole = not any(isinstance(target, ast.Subscript) for target in node.targets)
-        return [_Made(set(_targets(node.targets)), set(_values_in(node.value)), whole)]
+    if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        targets = targets_of(node)
+        whole = not any(isinstance(target, ast.Subscript) for target in targets)
+        return [_Made(set(_targets(targets)), set(_values_in(node.value)), whole)]
     if isinstance(node, ast.For | ast.comprehension):
         # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
         target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) and node.target.elts else node.target

@@ -242,6 +242,10 @@ _VIEWS = frozenset("unsqueeze squeeze permute transpose swapaxes movedim flatten
 """Functions that show the same memory, pinned or not, in another shape."""
 
 
+_BOUNDED = frozenset({"clamp", "clip", "clamp_min", "clamp_max"})
+"""Functions that leave a tensor where it is: a bound on another device would have to be a number, or an error."""
+
+
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """A torch function of tensors: a tensor where its inputs are."""
     inputs = [values.of(a, frame) for a in node.args[: 1 if last_part(dotted) in api.OF_THEIR_FIRST else 3]]
@@ -256,7 +260,8 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
         return UNKNOWN
     tensors = [value for value in inputs if value.kind in ("tensor", "batch")]
     devices = {value.device for value in tensors}
-    unknown = any(value.kind == "unknown" for value in inputs)
+    decide = inputs[:1] if last_part(dotted) in _BOUNDED else inputs
+    unknown = any(value.kind == "unknown" for value in decide)
     if devices == {HOST} and not unknown and any(value.kind == "nothing" for value in inputs):
         return NOTHING  # on the host only if that is, too
     # Of numbers alone torch makes what it makes of literals: `torch.div(h, 2)` where `h` is a size.

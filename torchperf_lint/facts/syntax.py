@@ -17,6 +17,12 @@ nested more than 200 deep by itself."""
 
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Raise, ast.Delete)
 """Statements without others in them that can hold a call."""
+Assignment = ast.Assign | ast.AnnAssign
+
+
+def targets_of(statement: Assignment) -> list[ast.expr]:
+    """What an assignment binds: `a = b = x`, or the one target of `n: int = x`."""
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
 
 
 def parse(text: str) -> ast.Module:

@@ -10,7 +10,7 @@ from torchperf_lint.amounts import often
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.also_copied import also_copied
-from torchperf_lint.facts.boolean_indices import boolean_index, fills_in_a_number, is_one_of_several
+from torchperf_lint.facts.boolean_indices import boolean_index, fills_in_a_number, is_flat, is_one_of_several
 from torchperf_lint.facts.expressions_written import of_part
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.number_stores import NumberStore, number_stores
@@ -208,10 +208,12 @@ def _instead(index: HostIndex) -> str:
     if mask is not None:
         moved = " (buffers, of a module that is moved as well)" if index.held is not None else ""
         places = f"places = {of_part(mask, 'nonzero')}(as_tuple=True)"
-        if is_one_of_several(index.spot, mask):
+        if not is_one_of_several(index.spot, mask):
+            copied, used = "each copied", "`x[places]`"
+        elif is_flat(index.spot, index.fresh.call if index.fresh is not None else None, index.held):
             places, copied, used = f"{places}[0]", "copied", "`places` where the mask stands"
         else:
-            copied, used = "each copied", "`x[places]`"
+            copied, used = "each copied", "all of them, one for each dimension of the mask, where the mask stands"
         return (
             f"keep integer indices in place of the mask, made once: `{places}`, {copied} to the device{moved}, and "
             f"{used}: {_COUNTED}"
