@@ -763,3 +763,32 @@ def main(data, gpu):
 def test_what_moves_modules_as_well_keeps_its_device(tmp_path, moved, instead):
     told_instead = told(tmp_path, MOVES.format(moved=moved), "TPL201")[1]
     assert f"write `x.to({instead}, non_blocking=True)`" in told_instead
+
+
+PARAMETERS = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, loader, optimizer, kept):
+    for x in loader:
+        model(x.cuda(non_blocking=True)).sum().backward()
+        optimizer.step()
+        for p in model.parameters():
+            kept.append({read})
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("p.grad.data.detach().cpu().numpy()", "torch.cat("),
+        ("p.detach().cpu()", "torch.cat("),
+        ("p.grad.norm().cpu()", "torch.stack("),
+        ("p.grad.abs().max().item()", "torch.stack("),
+        ("float(p.mean())", "torch.stack("),
+    ],
+)
+def test_whole_gradients_are_joined_and_numbers_of_them_stacked(tmp_path, read, expected):
+    _, instead = told(tmp_path, PARAMETERS.format(read=read), "TPL108")
+    assert expected in instead

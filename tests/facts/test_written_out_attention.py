@@ -171,3 +171,25 @@ def test_weights_that_callers_read_on_request_are_needed_where_somebody_asks(rea
     files = texts(ON_REQUEST.format(reads=reads, given=given))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [attention.flags for attention in written_out(file)] == flags
+
+
+@pytest.mark.parametrize(
+    ("shaped", "rank"),
+    [
+        ("q.view(n, s, e, h, d).permute(0, 2, 3, 1, 4)", 5),
+        ("q.reshape(n, e, g, h, s, d)", 6),
+        ("q.view(n, s, h, d).transpose(1, 2)", 4),
+        ("q.reshape(n * h, s, d)", 3),
+        ("q.view(*shape, h, d).transpose(-3, -2)", None),
+        ("self.project(q)", None),
+    ],
+)
+def test_how_many_dimensions_the_queries_have(shaped, rank):
+    code = LAYER + f"""
+        q = q + mask
+        q = {shaped}
+        return torch.matmul(torch.softmax(torch.matmul(q, k.transpose(-2, -1)) / 8, dim=-1), v)
+"""
+    files = texts(code)
+    (found,) = written_out(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert found.rank == rank

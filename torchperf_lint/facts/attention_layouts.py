@@ -29,6 +29,27 @@ def pays_attention(body: Body, function: int, queries: ast.expr, keys: ast.expr,
     return right == SWAPPED and left is None
 
 
+def rank_of(body: Body, function: int, node: ast.expr, at: Position) -> int | None:
+    """How many dimensions the call that shaped a tensor last writes out; None where that is not seen."""
+    for _ in range(_HOPS):
+        if isinstance(node, ast.Name):
+            reaching = body.reaching(function, node.id, at) or []
+            value = reaching[0].value if len(reaching) == 1 and reaching[0].how == "assign" else None
+            if value is None:
+                return None
+            node, at = value, reaching[0].at
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+            node = node.left
+        elif isinstance(node, ast.Call) and last_part(chain(node.func)) in (_SHAPED | {"permute"}):
+            sizes = _sizes(node)
+            return None if len(sizes) < 3 or any(isinstance(size, ast.Starred) for size in sizes) else len(sizes)
+        elif isinstance(node, ast.Call) and (inner := _inner(node)) is not None:
+            node = inner
+        else:
+            return None
+    return None
+
+
 def layout(body: Body, function: int, node: ast.expr, at: Position) -> str | None:
     """What was last done to the order of the dimensions of a tensor: nothing that tells where None."""
     return _last_done(body, function, node, at)[0]

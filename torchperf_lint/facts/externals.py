@@ -243,7 +243,8 @@ _VIEWS = frozenset("unsqueeze squeeze permute transpose swapaxes movedim flatten
 
 
 _BOUNDED = frozenset({"clamp", "clip", "clamp_min", "clamp_max"})
-"""Functions that leave a tensor where it is: a bound on another device would have to be a number, or an error."""
+"""Functions that leave a tensor where it is: a bound on another device would have to be a number, or an error. Where
+a parameter is, one caller says with less certainty."""
 
 
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
@@ -260,7 +261,8 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
         return UNKNOWN
     tensors = [value for value in inputs if value.kind in ("tensor", "batch")]
     devices = {value.device for value in tensors}
-    decide = inputs[:1] if last_part(dotted) in _BOUNDED else inputs
+    stays = last_part(dotted) in _BOUNDED and inputs and not inputs[0].borrowed
+    decide = inputs[:1] if stays else inputs
     unknown = any(value.kind == "unknown" for value in decide)
     if devices == {HOST} and not unknown and any(value.kind == "nothing" for value in inputs):
         return NOTHING  # on the host only if that is, too

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.attention_layouts import rank_of
 from torchperf_lint.facts.attention_scores import ScoresBehind
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import literal_of
@@ -44,6 +45,8 @@ class Attention(NamedTuple):
     """Whether the weights of rows that may attend to nothing are set to zero."""
     kept: tuple[str, ...] = ()
     """Attributes that keep the weights, as written, and that nothing in the project reads."""
+    rank: int | None = None
+    """How many dimensions the queries have, as far as is seen; the fused kernels take four (torch 2.13, sdp_utils)."""
 
 
 def written_out(file: SourceFile) -> Iterator[Attention]:
@@ -67,7 +70,13 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
             transposed = not (root.by_channels or root.as_they_lie or root.rank == 3)
             kept = tuple(sorted(set(uses.kept)))
             both, biased, channels = (root.queries, root.keys), back.biased, root.by_channels
-            yield Attention(site, *both, masked, biased, channels, flags, transposed, uses.zeroed, kept)
+            rank = root.rank or _shaped(site, root.queries)
+            yield Attention(site, *both, masked, biased, channels, flags, transposed, uses.zeroed, kept, rank)
+
+
+def _shaped(site: Site, queries: ast.expr) -> int | None:
+    body = site.file.project.body(site.file.path)
+    return rank_of(body, site.function, queries, body.at(queries)) if body is not None else None
 
 
 def _from_the_last(dim: int, back: ScoresBehind) -> int:

@@ -18,6 +18,7 @@ from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.truths import truths
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
 
@@ -128,7 +129,13 @@ class PerParameterRead(SourceRule):
             place,
             message=f"`{file.brief(place.expression)}` makes the host wait for the device once for each of "
             f"`{over}`, {hot.when}",
-            instead=_LARGER if compared is not None else _CHOOSE if then == REPLACES else _STACK,
+            instead=_LARGER
+            if compared is not None
+            else _CHOOSE
+            if then == REPLACES
+            else _JOIN
+            if _copies(place.expression) and _is_whole(operand)
+            else _STACK,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
@@ -145,8 +152,37 @@ _STACK = (
     "compute for all parameters first and read once: `torch.stack([...]).tolist()`; the norm of all gradients is what "
     "`clip_grad_norm_` returns, or `torch.nn.utils.get_total_norm(grads)`"
 )
+_JOIN = (
+    "copy all of them at once, `torch.cat([t.detach().flatten() for t in tensors]).cpu()`, and take the parts of that "
+    "apart on the host: `flat.split(sizes)`"
+)
 _CHOOSE = "let the device choose: `torch.where(test, a, b)`"
 _LARGER = "let the device compare: `t.clamp(min=1.0)`, `torch.maximum(a, b)`; of a list `torch.stack(norms).max()`"
+
+
+_COPIES = frozenset({"cpu", "numpy", "tolist", "to"})
+_KEEPS_ALL = frozenset({"detach", "clone", "cpu", "float", "numpy", "contiguous", "flatten", "reshape", "view"})
+
+
+def _copies(read: ast.expr) -> bool:
+    return isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr in _COPIES
+
+
+def _is_whole(operand: ast.expr) -> bool:
+    """Whether all of a gradient or parameter is read, as its name has it, and no number that was computed of it."""
+    while isinstance(operand, ast.Call | ast.Attribute):
+        if isinstance(operand, ast.Attribute) and operand.attr == "grad":
+            return True
+        if isinstance(operand, ast.Call):
+            if not isinstance(operand.func, ast.Attribute) or operand.func.attr not in _KEEPS_ALL:
+                return False
+            operand = operand.func
+        assert isinstance(operand, ast.Attribute)
+        operand = operand.value
+    return isinstance(operand, ast.Name) and _PARAMETER.search(operand.id) is not None
+
+
+_PARAMETER = pattern(r"^(?:p|w|g|params?|parameters?|weights?|grads?|gradients?)$")
 
 
 def _over(file: SourceFile, place: Place) -> str | None:

@@ -180,12 +180,28 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
         said += (
             ", each laid out as `(batch, heads, positions, channels)` first, with one head where there are no others"
         )
+    else:
+        said += _reshaped(attention.rank or _OF_FUSED)
     if attention.biased:
         return f"{said}, with what is added to the scores in `attn_mask`; or FlexAttention, since torch 2.5"
     if attention.masked:
         rows = "; rows that may attend to nothing are set to zero in what it gives" if attention.zeroed else ""
         return f"{said}; a boolean mask is True where attention is paid{rows}"
     return f"{said}, with `dropout_p=p if self.training else 0.0` where there is dropout"
+
+
+_OF_FUSED = 4
+"""Dimensions of what the fused kernels take; all else is computed as it is written out."""
+
+
+def _reshaped(rank: int) -> str:
+    """What to do with tensors of other than four dimensions first."""
+    if rank == _OF_FUSED:
+        return ""
+    more = rank - _OF_FUSED
+    how = f"the first {more + 1} dimensions of each made one (`.flatten(0, {more})`)"
+    how = "a dimension for one head in each (`.unsqueeze(1)`)" if more < 0 else how
+    return f", with {how}: the fused kernels take four"
 
 
 def _left_out(attention: Attention) -> str:
