@@ -21,6 +21,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.reducing_helpers import EXCHANGE, reducing_calls
+from torchperf_lint.facts.shown_one_by_one import shown_one_by_one
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
@@ -54,7 +55,10 @@ class Collective(NamedTuple):
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
     """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
     if file.mentions(("distributed", "accelerat")):
-        yield from _written_out(file)
+        known = list(_written_out(file))
+        yield from known
+        told = {collective.site.call for collective in known}
+        yield from (Collective(s.site, s.about) for s in shown_one_by_one(file) if s.site.call not in told)
         yield from _in_helpers(file)
     for site, inside, helper in barrier_calls(file):
         turn = _turn(site, True)
