@@ -110,7 +110,11 @@ class Net(nn.Module):
 
 @pytest.mark.parametrize(
     ("after", "expected"),
-    [("return x[:n]", DECIDES), ("k = self.text(n)\n        if k == 'end': self.end()", DECIDES), ("self.log(n)", RECORDS)],
+    [
+        ("return x[:n]", DECIDES),
+        ("k = self.text(n)\n        if k == 'end': self.end()", DECIDES),
+        ("self.log(n)", RECORDS),
+    ],
 )
 def test_a_name_with_an_annotation_may_decide(after, expected):
     source = """\

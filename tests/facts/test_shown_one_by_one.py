@@ -27,14 +27,20 @@ class Detector(nn.Module):
 """
 
 
-def shown(copies="value = value.data.clone()", exchanges="dist.all_reduce(value.div_(n))", reads="log[name] = value.item()"):
+def shown(
+    copies="value = value.data.clone()", exchanges="dist.all_reduce(value.div_(n))", reads="log[name] = value.item()"
+):
     files = texts(STEP.format(copies=copies, exchanges=exchanges, reads=reads))
     return [found.about for found in shown_one_by_one(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))]
 
 
-@pytest.mark.parametrize("copies", ["value = value.data.clone()", "value = value.detach()", "value = value.detach() / 2"])
+@pytest.mark.parametrize(
+    "copies", ["value = value.data.clone()", "value = value.detach()", "value = value.detach() / 2"]
+)
 @pytest.mark.parametrize("exchanges", ["dist.all_reduce(value)", "dist.reduce(value.div_(n), 0)"])
-@pytest.mark.parametrize("reads", ["log[name] = value.item()", "log.append(float(value))", "read = value.item(); log[name] = read"])
+@pytest.mark.parametrize(
+    "reads", ["log[name] = value.item()", "log.append(float(value))", "read = value.item(); log[name] = read"]
+)
 def test_what_only_a_log_reads(copies, exchanges, reads):
     assert shown(copies, exchanges, reads) == ["value"]
 

@@ -185,11 +185,14 @@ def test_weights_that_callers_read_on_request_are_needed_where_somebody_asks(rea
     ],
 )
 def test_how_many_dimensions_the_queries_have(shaped, rank):
-    code = LAYER + f"""
+    code = (
+        LAYER
+        + f"""
         q = q + mask
         q = {shaped}
         return torch.matmul(torch.softmax(torch.matmul(q, k.transpose(-2, -1)) / 8, dim=-1), v)
 """
+    )
     files = texts(code)
     (found,) = written_out(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     assert found.rank == rank
