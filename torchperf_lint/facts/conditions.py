@@ -12,7 +12,7 @@ from torchperf_lint.patterns import pattern
 
 SHORT = 60
 """Code points of a test that a message can carry."""
-_ACCUMULATES = pattern(r"accum", re.IGNORECASE)
+_ACCUMULATES = pattern(r"accum|(?:^|_)(?:grad(?:ient)?s?_accu?|accu?_(?:grads?|steps?|iters?))(?:_|$)", re.IGNORECASE)
 """Gradients are accumulated over so many batches: what runs then runs with every step of the optimizer."""
 
 
