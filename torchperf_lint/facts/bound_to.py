@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-
 class Bound(NamedTuple):
     """One expression that a name or an attribute is bound to."""
 

@@ -1,55 +1,59 @@
-"""One mask that selects from several tensors: its elements could be found once."""
+"""One mask that selects, or stores, several times: its elements could be found once."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.changed_in_place import changed
 from torchperf_lint.facts.enclosing import Enclosing
-from torchperf_lint.facts.selections import INDICES, LOAD, Selection
+from torchperf_lint.facts.selections import CHANGE, INDICES, LOAD, STORE, Selection
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.syntax import names_of
-from torchperf_lint.patterns import pattern
 
-_RESULTS = pattern(
-    r"nms|post_?process|(?:^|[._])(?:predict|infer|detect|decode|get_(?:bboxes|boxes|results|proposals))(?:_|$)|Detector\.",
-    re.IGNORECASE,
-)
-"""Functions that turn outputs into what a user gets; the size of that is read in the end."""
-_SEARCHES = (LOAD, INDICES)
+_SEARCHES = (LOAD, INDICES, STORE)
 
 
 def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
-    """Whether the same mask selects from something else beside, or is searched for its elements once more:
-    `x[mask.nonzero()]`, then `y[mask]`. Of what is shown to a user that is left alone."""
-    spot = selection.spot
-    if selection.form not in _SEARCHES or _RESULTS.search(spot.file.outline.functions[spot.function].qualname):
-        return False
-    if selection.form == INDICES and _is_written(selection):
-        return False
+    """Whether the same mask is searched for its elements once more: `x[mask]`, then `y[mask]`; `out[mask] = f(x[mask])`;
+    `x[mask.nonzero()]`, then `y[mask]`. `x[mask] *= 2` searches twice by itself.
+
+    That needs no second search, whatever becomes of the elements: also where a user gets them in the end.
+    """
+    if selection.form not in _SEARCHES:
+        return selection.form == CHANGE
     return any(
         other is not selection
         and other.form in _SEARCHES
-        and (other.spot.function, other.key) == (spot.function, selection.key)
+        and (other.spot.function, other.key) == (selection.spot.function, selection.key)
         and together(selection, other)
+        and not _is_changed_between(selection, other)
         for other in found
     )
 
 
-def _is_written(selection: Selection) -> bool:
-    """Whether the function writes into what the mask is made of: another search finds other elements."""
-    spot = selection.spot
+def _is_changed_between(one: Selection, other: Selection) -> bool:
+    """Whether what the mask is made of is written into between two searches, of which the later finds other elements."""
+    spot, other_spot = one.spot, other.spot
+    around = spot.file.enclosing(spot.function)
+    if around.statement(spot.expression) is around.statement(other_spot.expression):
+        return False  # all of its masks are read before it writes
+    first, second = sorted(spot.file.span(s.expression)[0] for s in (spot, other_spot))
     written = spot.file.once(_none_read)
     if spot.function not in written:
-        whole = (part for node in spot.file.enclosing(spot.function).parents for part in changed(node))
-        written[spot.function] = frozenset(part.id for part in whole if isinstance(part, ast.Name))
-    return not written[spot.function].isdisjoint(names_of(selection.mask))
+        written[spot.function] = _changes(spot.file, around)
+    names = names_of(one.mask)
+    return any(first <= at < second and name in names for at, name in written[spot.function])
 
 
-def _none_read(file: SourceFile) -> dict[int, frozenset[str]]:
-    """Function -> the names that it writes into, to be filled as the selections of a file ask for them."""
+def _changes(file: SourceFile, around: Enclosing) -> list[tuple[tuple[int, int], str]]:
+    """Where a function writes into what names hold."""
+    whole = (part for node in around.parents for part in changed(node))
+    return [(file.span(part)[0], part.id) for part in whole if isinstance(part, ast.Name)]
+
+
+def _none_read(file: SourceFile) -> dict[int, list[tuple[tuple[int, int], str]]]:
+    """Function -> its writes, to be filled as the selections of a file ask for them."""
     del file
     return {}
 
