@@ -384,7 +384,9 @@ def test_a_run_that_answers_counts_in_calls():
     assert "train.py:40: synchronisation (item), 1 a call of the model" in " ".join(text.split())
 
 
-@pytest.mark.parametrize(("others", "heading"), [((), "evaluation batch"), ((sync(50),), "step or evaluation batch")])
+@pytest.mark.parametrize(
+    ("others", "heading"), [((), "evaluation batch"), ((sync(50),), "step or evaluation batch")]
+)
 def test_what_is_regular_in_evaluation_alone_is_told_by_its_batches(others, heading):
     """Pictures saved in evaluation, and every so many steps in training as well: no wait of every step."""
     rare = {"train_turns": 2, "train_steps": 2, "trained": 7 * STEPS}

@@ -294,7 +294,9 @@ def copies(
     return run.at(where, "copy", wanted=lambda event: event.what == direction and wanted(event))
 
 
-def all_copies(run: Evidence, finding: Finding, direction: str, wanted: Callable[[Event], bool]) -> tuple[Event, ...]:
+def all_copies(
+    run: Evidence, finding: Finding, direction: str, wanted: Callable[[Event], bool]
+) -> tuple[Event, ...]:
     """The same at a finding's place and at those in its file that belong to it: `x, y = x.to(d), y.to(d)`."""
     places = [finding.location, *(one.location for one in finding.related)]
     own = [place for place in places if place.path == finding.location.path]

@@ -1,8 +1,8 @@
 """What a run knows of pinning that the code did not tell: whether what was copied is pinned, and which loaders read.
 
-loader = DataLoader(data, pin_memory=not args.cpu)      pinned in this run: passing `non_blocking=True` is enough
-def move(batch): return batch.to(device)                called with batches of several loaders; these are the ones
-                                                        that were read
+    loader = DataLoader(data, pin_memory=not args.cpu)      pinned in this run: passing `non_blocking=True` is enough
+    def move(batch): return batch.to(device)                called with batches of several loaders; these are the ones
+                                                            that were read
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which of the things that a simulated device cannot do leave every count whole: figures that it has not. Torch-free.
 
-torch.cuda.max_memory_allocated()   no figure, and no wait or copy that is missing
-torch.compile(model)                runs uncompiled: what waits and copies is that of other code
+    torch.cuda.max_memory_allocated()   no figure, and no wait or copy that is missing
+    torch.compile(model)                runs uncompiled: what waits and copies is that of other code
 """
 
 from __future__ import annotations

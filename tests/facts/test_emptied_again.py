@@ -125,18 +125,12 @@ def test_a_training_step_that_empties(epoch: str, step: str, hot: bool):
 
 
 def test_every_pass_says_how_often_and_not_the_loop_in_it():
-    hot = hot_at(
-        {
-            **SPELLER,
-            "b.py": SPELLER["b.py"]
-            + """
+    hot = hot_at({**SPELLER, "b.py": SPELLER["b.py"] + """
 def train(model: Speller, loader, optimizer):
     for x in loader:
         model(x, True).mean().backward()
         optimizer.step()
-""",
-        }
-    )
+"""})
     assert hot is not None
     assert "for x in loader" in hot.when
 

@@ -50,6 +50,7 @@ RARE = [
     ("i == len(loader) - 1", "cadence", False),
     ("state.global_step >= state.max_steps", "cadence", False),
     ("plan is not None and plan.due(step)", "cadence", False),
+
     ("i + 1 == len(loader)", "cadence", False),
     ("self.num_updates == 1", "cadence", False),
     ("epoch in (1, 2)", "cadence", False),

@@ -108,17 +108,14 @@ def test_a_function_is_called_through_an_unknown_module(call, seen):
 )
 def test_names_of_many_and_of_libraries_tell_nothing(name, others, tells):
     more = "".join(f"\nclass C{i}:\n    def {name}(self, a, b):\n        return a.abs()\n" for i in range(others))
-    text = (
-        f"""
+    text = f"""
 class Part:
     def {name}(self, x):
         return x + torch.zeros(3).to(x.device)  # <-
 
 def use(things, x):
     return things[0].{name}(x)
-"""
-        + more
-    )
+""" + more
     hot = hot_at(text)
     assert hot is not None
     assert hot.confidence is (Confidence.POSSIBLE if tells else Confidence.LIKELY)

@@ -75,7 +75,7 @@ def test_a_parameter_that_the_documentation_offers():
 
 
 def test_a_parameter_that_is_set_in_the_function():
-    snippet = f"def loader_of(data, workers=0):\n    workers = workers or 4\n    return {CALL}\nloader_of(rows)"
+    snippet = "def loader_of(data, workers=0):\n    workers = workers or 4\n" f"    return {CALL}\nloader_of(rows)"
     assert told(snippet) is None
 
 
@@ -194,7 +194,7 @@ def test_an_option_that_may_be_set(declared, more):
 
 
 def test_the_parser_of_the_file_counts_and_what_sets_it_to_nothing_does_not():
-    own = f"parser.add_argument('--workers', default=0)\nargs.workers = 0\ndef f(data):\n    return {OPTION}"
+    own = "parser.add_argument('--workers', default=0)\nargs.workers = 0\n" f"def f(data):\n    return {OPTION}"
     assert told({"other.py": "parser.add_argument('--workers', default=8)", "train.py": own}, OPTION).by_option
 
 

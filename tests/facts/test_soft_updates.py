@@ -143,7 +143,7 @@ def train(net: nn.Module, ema: nn.Module, loader, optimizer):
         ("type=int", "args.every", False),
         ("default=1", "args.other", False),
         ("default=1", "loader.every", False),
-    ],
+            ],
 )
 def test_an_interval_that_is_an_option(default, asked, found):
     train = f"""\

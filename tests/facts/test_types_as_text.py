@@ -48,7 +48,7 @@ def test_a_type_of_the_host():
 
 @pytest.mark.parametrize("named", ["text", "args.kind", "self.type", "KIND"])
 def test_what_is_not_known(named):
-    assert moved(named, above="KIND = str(args.kind)") != DEVICE
+    assert moved(named, above='KIND = str(args.kind)') != DEVICE
 
 
 def test_a_tensor_of_the_device_that_a_setting_brings_to_the_host_may_have_to_be_waited_for():

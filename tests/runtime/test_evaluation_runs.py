@@ -141,7 +141,8 @@ def test_what_follows_evaluations_of_many_calls_as_of_one_is_the_steps(loop, loo
 
 
 def test_what_follows_each_call_follows_the_last_too(loop, look):
-    """A loss that waits, computed behind the model's call, in training before the step; then training goes on, or not."""
+    """A loss that waits, computed behind the model's call, in training before the step; then training goes on, or not.
+    """
     for _ in range(2):
         for _ in range(6):
             loop.event("loss")

@@ -272,7 +272,9 @@ def test_helpers_that_did_not_train_are_left_out(make, two):
 @pytest.mark.parametrize(
     ("backwards", "rank", "expected"), [(1, None, [8]), (0, None, [7, 8]), (1, 0, [7, 8]), (0, 0, [7, 8])]
 )
-def test_a_process_that_failed_before_its_first_step_is_no_second_rank_of_its_launcher(make, backwards, rank, expected):
+def test_a_process_that_failed_before_its_first_step_is_no_second_rank_of_its_launcher(
+    make, backwards, rank, expected
+):
     launcher = make(steps(0), name="launcher", pid=7, rank=rank)
     failed = make(steps(0, backwards=backwards), name="failed", pid=8)
     assert [one.pid for one in evidence_of([launcher, failed]).ranks] == expected

@@ -1,9 +1,9 @@
 """Functions of the project that are a barrier and nothing else, behind a name of their own or a test of the backend.
 
-def synchronize():
-    if not dist.is_initialized() or dist.get_world_size() == 1:
-        return
-    dist.barrier()
+    def synchronize():
+        if not dist.is_initialized() or dist.get_world_size() == 1:
+            return
+        dist.barrier()
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Batches that are mappings, as the code shows that moves them through a helper for batches of any kind.
 
-def to_device(self, x):                                   self.data = self.to_device(data)
-    if isinstance(x, dict):                               loss = model(self.data["image"])
-        for key, item in x.items():
-            x[key] = item.to(self.device)                 the copy of each step is this one,
-    else:
-        x = x.to(self.device)                             and never this
+    def to_device(self, x):                                   self.data = self.to_device(data)
+        if isinstance(x, dict):                               loss = model(self.data["image"])
+            for key, item in x.items():
+                x[key] = item.to(self.device)                 the copy of each step is this one,
+        else:
+            x = x.to(self.device)                             and never this
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+
 class Bound(NamedTuple):
     """One expression that a name or an attribute is bound to."""
 

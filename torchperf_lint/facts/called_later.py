@@ -1,8 +1,8 @@
 """Names in a lambda: its body runs when it is called, after what its scope binds below it.
 
-to_db = lambda x: torch.log(x) / torch.log(torch.Tensor([10.0]).to(device))
+    to_db = lambda x: torch.log(x) / torch.log(torch.Tensor([10.0]).to(device))
 
-device = torch.device("cuda")                         # what the lambda reads
+    device = torch.device("cuda")                         # what the lambda reads
 """
 
 from __future__ import annotations

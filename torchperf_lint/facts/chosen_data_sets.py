@@ -1,7 +1,7 @@
 """Data sets whose class is chosen by a name: what an item costs where it costs that in every data set of the project.
 
-dataset_class = find_dataset(options.mode)         get_dataset(config.name)(root=config.root)
-dataset = dataset_class(options)
+    dataset_class = find_dataset(options.mode)         get_dataset(config.name)(root=config.root)
+    dataset = dataset_class(options)
 """
 
 from __future__ import annotations

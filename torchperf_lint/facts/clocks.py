@@ -1,8 +1,8 @@
 """Where a function reads a clock: in its own lines, or by a function of the project that does.
 
-def print_eta(t0):                       for step, (x, y) in enumerate(loader):
-    print(time.time() - t0)                  ...
-                                             print_eta(t0)
+    def print_eta(t0):                       for step, (x, y) in enumerate(loader):
+        print(time.time() - t0)                  ...
+                                                 print_eta(t0)
 """
 
 from __future__ import annotations

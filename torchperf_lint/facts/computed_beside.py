@@ -1,7 +1,7 @@
 """What is on the host and is computed with a copy: to compute on the device instead, it has to be there as well.
 
-target_var = target.cuda(non_blocking=True)
-mae(normalizer.denorm(output.cpu()), target)         # `target`, which is there as `target_var`
+    target_var = target.cuda(non_blocking=True)
+    mae(normalizer.denorm(output.cpu()), target)         # `target`, which is there as `target_var`
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ _OF_ARRAYS = frozenset(
 )
 _PLACED = ("tensor", "as_tensor")
 _ARRAYS = frozenset(
-    f"numpy.{name}" for name in "load array asarray concatenate stack vstack hstack arange linspace zeros ones".split()
+    f"numpy.{name}"
+    for name in "load array asarray concatenate stack vstack hstack arange linspace zeros ones".split()
 ) | frozenset(f"numpy.random.{name}" for name in "permutation randn rand normal uniform randint random".split())
 """What makes an array in memory; of `load`, where it is told no `mmap_mode`."""
 _MAX_STEPS = 10

@@ -1,9 +1,9 @@
 """Tests for the device that code runs on: what they keep for other devices never runs on CUDA.
 
-if "cuda" in str(x.device):          if torch.cuda.is_available():          if use_gpu:
-    scale = self.scale                   model = model.cuda()                   x = x.cuda()
-else:                                else:                                  else:
-    scale = self.scale.cpu()             model = DataParallel(model)            x = x.cpu()
+    if "cuda" in str(x.device):          if torch.cuda.is_available():          if use_gpu:
+        scale = self.scale                   model = model.cuda()                   x = x.cuda()
+    else:                                else:                                  else:
+        scale = self.scale.cpu()             model = DataParallel(model)            x = x.cpu()
 """
 
 from __future__ import annotations

@@ -209,6 +209,8 @@ def names_a_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
     return device_of(values, node, frame) is None
 
 
+
+
 def is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
     """`torch.cuda.FloatTensor`, also by a name that is bound to it where there is a device."""
     if not isinstance(node, ast.Name | ast.Attribute):

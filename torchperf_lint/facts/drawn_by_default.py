@@ -1,10 +1,10 @@
 """Tensors that a factory makes on the host unless a flag, off by default, puts other numbers in their place.
 
-def sample(cdf, n, fixed=False):
-    u = torch.rand(len(cdf), n)
-    if fixed:                                         # asked for by tests
-        u = torch.Tensor(np.random.rand(len(cdf), n))
-    return search(cdf, u.contiguous().to(device))     # moves what `rand` drew
+    def sample(cdf, n, fixed=False):
+        u = torch.rand(len(cdf), n)
+        if fixed:                                         # asked for by tests
+            u = torch.Tensor(np.random.rand(len(cdf), n))
+        return search(cdf, u.contiguous().to(device))     # moves what `rand` drew
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def _is_used_between(body: Body, site: Site, name: ast.Name, usual: list[ast.exp
     own = {id(part) for part in ast.walk(site.call)}
     made = {id(part) for value in usual for part in ast.walk(value)}
     return any(
-        first < body.at(read) <= (line, column) and id(read) not in own | made and flags.before(read) is None
+        first < body.at(read) <= (line, column)
+        and id(read) not in own | made
+        and flags.before(read) is None
         for read in body.reads(site.function, name.id)
     )

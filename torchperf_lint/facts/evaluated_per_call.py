@@ -1,8 +1,8 @@
 """Functions that evaluate one batch a call: they put the model into evaluation mode and run it, their caller loops.
 
-def eval(self, x, y):                        for x, y in val_loader:
-    self.model.eval()                            losses.append(engine.eval(x, y))
-    return self.loss(self.model(x), y).item()
+    def eval(self, x, y):                        for x, y in val_loader:
+        self.model.eval()                            losses.append(engine.eval(x, y))
+        return self.loss(self.model(x), y).item()
 """
 
 from __future__ import annotations
@@ -54,8 +54,6 @@ def _asks(file: SourceFile, site: Site) -> bool:
     project, key = file.project, FunctionKey(file.path, site.function)
     if not project.hotness.grad_mode.records(file.path, site.start):
         return True
-    return (
-        text_asks(project.body(file.path), site.function)
-        or wants_around(project, key)
-        or (model_switches_off(file, site))
+    return text_asks(project.body(file.path), site.function) or wants_around(project, key) or (
+        model_switches_off(file, site)
     )

@@ -65,7 +65,9 @@ def _is_assigned(site: Place, definition: Definition, reducing: frozenset[str], 
     return _is_one(site, definition.value, body.at(definition.value), reducing, depth)
 
 
-def _is_call_of_one(site: Place, node: ast.Call, at: tuple[int, int], reducing: frozenset[str], depth: int) -> bool:
+def _is_call_of_one(
+    site: Place, node: ast.Call, at: tuple[int, int], reducing: frozenset[str], depth: int
+) -> bool:
     dotted = site.file.denotes(node.func, site) or ""
     if dotted in _NORMS:
         return True

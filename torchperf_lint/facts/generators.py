@@ -1,8 +1,8 @@
 """Generators of the project, and the loops that draw on them.
 
-for x, y in batches(data, 64):               source = batches(data, 64)
-    ...                                      for _ in range(steps):
-                                                 x, y = next(source)
+    for x, y in batches(data, 64):               source = batches(data, 64)
+        ...                                      for _ in range(steps):
+                                                     x, y = next(source)
 """
 
 from __future__ import annotations

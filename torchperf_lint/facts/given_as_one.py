@@ -1,12 +1,12 @@
 """Parameters that every call gives one tensor, and never a list of them: what is given was moved, as no list can be.
 
-def move(self, batch):                       def errors(found, wanted):
-    x, y = batch                                 for f, w in zip(found, wanted):
-    y = y.to(self.device)                            count(f.tolist(), w.tolist())
-    return x, y
+    def move(self, batch):                       def errors(found, wanted):
+        x, y = batch                                 for f, w in zip(found, wanted):
+        y = y.to(self.device)                            count(f.tolist(), w.tolist())
+        return x, y
 
-x, y = self.move(batch)
-errors(self.model(x), y)
+    x, y = self.move(batch)
+    errors(self.model(x), y)
 """
 
 from __future__ import annotations

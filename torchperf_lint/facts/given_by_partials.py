@@ -1,7 +1,7 @@
 """Whether a partial gives a parameter: who calls what it makes seems to give nothing.
 
-quick = partial(loader_of, workers=8)
-quick(rows)
+    quick = partial(loader_of, workers=8)
+    quick(rows)
 """
 
 from __future__ import annotations

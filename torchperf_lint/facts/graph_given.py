@@ -1,13 +1,13 @@
 """Whether the graph of a model's pass outlives its function, or is used by another: then somebody else may train on it.
 
-def run_epoch(model, loader, optimizer, accumulate):
-    total = 0
-    for x in loader:
-        loss = model(x).sum()
-        total = total + loss                 # with its graph; `total += loss.item()` has none
-        if not accumulate:
-            loss.backward()
-    return total
+    def run_epoch(model, loader, optimizer, accumulate):
+        total = 0
+        for x in loader:
+            loss = model(x).sum()
+            total = total + loss                 # with its graph; `total += loss.item()` has none
+            if not accumulate:
+                loss.backward()
+        return total
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tensors that an object keeps on the host, where the function around an inner one was given or made the object.
 
-def get_loss(schedule):
-    def loss(model, batch):
-        return model(batch * schedule.alphas.to(batch.device))
-    return loss
+    def get_loss(schedule):
+        def loss(model, batch):
+            return model(batch * schedule.alphas.to(batch.device))
+        return loss
 """
 
 from __future__ import annotations

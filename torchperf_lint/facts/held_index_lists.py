@@ -1,8 +1,8 @@
 """Lists of numbers that an object holds since it was built, and indexes with: torch makes a tensor of them each time.
 
-self.angular = tuple(dims)                     # also `list(dims)`, `[2, 0, 1]`, a default `dims=(0, 1)`
-q[..., self.angular]                           # a list beside other indices
-q[self.angular]                                # of a tuple alone each element is an index of its own: no copy
+    self.angular = tuple(dims)                     # also `list(dims)`, `[2, 0, 1]`, a default `dims=(0, 1)`
+    q[..., self.angular]                           # a list beside other indices
+    q[self.angular]                                # of a tuple alone each element is an index of its own: no copy
 """
 
 from __future__ import annotations

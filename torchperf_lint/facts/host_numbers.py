@@ -55,7 +55,9 @@ _Asked = frozenset[tuple[str, Position]]
 """Where the bindings stand that are being looked at: what they are made of themselves adds nothing."""
 
 
-def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0, asked: _Asked = frozenset()) -> bool:
+def is_host_number(
+    values: Values, node: ast.expr, frame: Frame, depth: int = 0, asked: _Asked = frozenset()
+) -> bool:
     """Whether an expression is evidently a single number on the host, the same at every step or not."""
     if depth > _MAX_DEPTH:
         return False

@@ -79,7 +79,8 @@ class HotFunctions:
                 self._never_hot,
                 self._passed_on,
                 lambda hot, site, target, reasons: (
-                    excludes(self.index, hot, site, target) or not_by(hot, site.path, site.call.region, reasons)
+                    excludes(self.index, hot, site, target)
+                    or not_by(hot, site.path, site.call.region, reasons)
                 ),
                 lambda hot, site, target, reasons: (
                     excludes(self.index, hot, site, target)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+
 def is_imported_host(values: Values, node: ast.expr, frame: Frame) -> bool:
     """Whether a name, or `devices.CPU`, is imported from a module that binds it once, and to the host."""
     first, _, rest = chain(node).partition(".") if isinstance(node, ast.Name | ast.Attribute) else ("", "", "")

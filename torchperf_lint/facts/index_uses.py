@@ -75,7 +75,9 @@ def copied_once(spot: Spot, index: ast.Name, tensor_of_it: str, options: str = "
     copy = f"tuple({copy} for {each} in {index.id})" if each else copy
     if only_on_device(spot, index):
         return f"copy it once for all its uses: `{index.id} = {copy}`"
-    return f"copy it once, under another name, and index with that what is on the device: `{index.id}_there = {copy}`"
+    return (
+        f"copy it once, under another name, and index with that what is on the device: `{index.id}_there = {copy}`"
+    )
 
 
 def only_on_device(spot: Spot, index: ast.Name) -> bool:

@@ -1,11 +1,11 @@
 """Classes that an object keeps and calls later: what a parameter of its constructor is, where no call gives another.
 
-class Transition(nn.Module):
-    def __init__(self, size, distribution=td.Normal):
-        self.make = distribution
+    class Transition(nn.Module):
+        def __init__(self, size, distribution=td.Normal):
+            self.make = distribution
 
-    def forward(self, x):
-        dist = self.make(*self.net(x).chunk(2, -1))
+        def forward(self, x):
+            dist = self.make(*self.net(x).chunk(2, -1))
 """
 
 from __future__ import annotations

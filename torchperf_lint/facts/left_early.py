@@ -1,10 +1,10 @@
 """Evaluations that make a loader only to take its first batches: workers would cost more to start than they save.
 
-loader = DataLoader(dataset, batch_size=batch_size)
-for i, batch in enumerate(loader):
-    ...
-    if max_batches is not None and i >= max_batches:
-        break
+    loader = DataLoader(dataset, batch_size=batch_size)
+    for i, batch in enumerate(loader):
+        ...
+        if max_batches is not None and i >= max_batches:
+            break
 """
 
 from __future__ import annotations

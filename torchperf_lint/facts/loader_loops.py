@@ -92,7 +92,6 @@ def _takes_no_batches(region: Region) -> bool:
     head = _HEAD.match(region.detail)
     return head is not None and _NO_BATCH.search(head.group(1)) is not None
 
-
 _COMPUTES = frozenset({"backward", "to", "cuda"})
 """What is called where a device computes."""
 

@@ -1,7 +1,7 @@
 """Lists of numbers that a module of the project holds at its top, for itself or for those that import it.
 
-JOINTS_17 = [6, 5, 4, 1, 2, 3]                 from body.joints import JOINTS_14
-JOINTS_14 = JOINTS_17[:14]                     x[:, JOINTS_14]
+    JOINTS_17 = [6, 5, 4, 1, 2, 3]                 from body.joints import JOINTS_14
+    JOINTS_14 = JOINTS_17[:14]                     x[:, JOINTS_14]
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Parameters that callers give modules, and whether a hot call does: `set_device(x)` moves whatever it is given.
 
-def set_device(args):
-    return args.cuda()
+    def set_device(args):
+        return args.cuda()
 
-self.net = set_device(net)              # once, in a constructor
-image = set_device(batch["image"])      # each step: another batch, nothing that could be moved once
+    self.net = set_device(net)              # once, in a constructor
+    image = set_device(batch["image"])      # each step: another batch, nothing that could be moved once
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Moves that a test decides about, of what was made before it: made on the device, it has to be made by the same test.
 
-ones = torch.ones(n, 1)
-if h.is_cuda:                       # device=h.device, and not "cuda", which breaks what runs on the host
-    ones = ones.cuda()
+    ones = torch.ones(n, 1)
+    if h.is_cuda:                       # device=h.device, and not "cuda", which breaks what runs on the host
+        ones = ones.cuda()
 """
 
 from __future__ import annotations

@@ -52,7 +52,6 @@ _ROUNDS = 4
 TAKEN_IN = "what a step takes in"
 """How the reason begins: nothing but the move says that it is a batch."""
 
-
 def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
     """What the turn of a hot loop takes in under a name and moves to the device; unknown for everything else."""
     if d.value is None or d.within is not None or not _is_moved(values, name, frame, body):

@@ -60,7 +60,9 @@ def multiplied_one_by_one(file: SourceFile) -> Iterator[MultipliedOneByOne]:
                 yield MultipliedOneByOne(spot, into.value, [each.value for each in taken], batched, known[0])
 
 
-def _product(file: SourceFile, spot: Spot, loop: ast.For) -> tuple[ast.Subscript, list[ast.Subscript], str] | None:
+def _product(
+    file: SourceFile, spot: Spot, loop: ast.For
+) -> tuple[ast.Subscript, list[ast.Subscript], str] | None:
     """What a turn writes into, the two elements that it takes, and the equation; None where it does anything else."""
     last, variables = loop.body[-1], names_of(loop.target)
     if not isinstance(last, ast.Assign) or len(last.targets) != 1 or loop.orelse:

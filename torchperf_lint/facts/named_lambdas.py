@@ -1,10 +1,10 @@
 """Lambdas that a module binds to a name at its top: they run where the name is called, in other files, too.
 
-mse2psnr = lambda x: -10.0 * torch.log(x) / torch.log(torch.Tensor([10.0]))
+    mse2psnr = lambda x: -10.0 * torch.log(x) / torch.log(torch.Tensor([10.0]))
 
-from helpers import *
-for batch in loader:
-    psnr = mse2psnr(loss)                             # every step
+    from helpers import *
+    for batch in loader:
+        psnr = mse2psnr(loss)                             # every step
 """
 
 from __future__ import annotations

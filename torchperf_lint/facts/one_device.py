@@ -1,8 +1,8 @@
 """What torch joins lies on one device: a part that is on the host says where all of them are.
 
-pairs = torch.zeros(0, 2)
-for rows in groups:
-    pairs = torch.cat([pairs, torch.combinations(rows)])
+    pairs = torch.zeros(0, 2)
+    for rows in groups:
+        pairs = torch.cat([pairs, torch.combinations(rows)])
 """
 
 from __future__ import annotations

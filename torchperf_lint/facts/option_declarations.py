@@ -1,8 +1,8 @@
 """How programs declare options, and what each is unless somebody asks for something else. Of one file's syntax.
 
-parser.add_argument("--num-threads", type=int, default=0)      args.num_threads is 0
-parser.add_argument("--amp", action="store_true")              args.amp is False
-flags.DEFINE_integer("workers", 0, "...")                      FLAGS.workers is 0
+    parser.add_argument("--num-threads", type=int, default=0)      args.num_threads is 0
+    parser.add_argument("--amp", action="store_true")              args.amp is False
+    flags.DEFINE_integer("workers", 0, "...")                      FLAGS.workers is 0
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Distributions of the project that derive from one of torch's, and leave its constructor as it is.
 
-class FixedCategorical(torch.distributions.Categorical):
-    def log_probs(self, actions):
-        return super().log_prob(actions.squeeze(-1)).unsqueeze(-1)
+    class FixedCategorical(torch.distributions.Categorical):
+        def log_probs(self, actions):
+            return super().log_prob(actions.squeeze(-1)).unsqueeze(-1)
 
-return FixedCategorical(logits=self.linear(x))        # checks its parameters as a `Categorical` does
+    return FixedCategorical(logits=self.linear(x))        # checks its parameters as a `Categorical` does
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lengths that `pack_padded_sequence` takes on the host, and masks that are made of them there.
 
-lengths = mask.sum(1).cpu()
-some = lengths > 0                 # on the host, too: each use as an index copies it to the device
-packed = pack_padded_sequence(x[some], lengths[some])
+    lengths = mask.sum(1).cpu()
+    some = lengths > 0                 # on the host, too: each use as an index copies it to the device
+    packed = pack_padded_sequence(x[some], lengths[some])
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Elements that a list takes one by one, by the elements of an index on the device: one subscript takes them all.
 
-torch.stack([mean[:, index[i]] for i in range(k)], dim=1)         # mean[:, index[:k]]
+    torch.stack([mean[:, index[i]] for i in range(k)], dim=1)         # mean[:, index[:k]]
 """
 
 from __future__ import annotations

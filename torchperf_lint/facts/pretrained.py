@@ -1,8 +1,8 @@
 """Networks that are made with trained weights, of a library or loaded from a file: what a loss looks through.
 
-vgg = torchvision.models.vgg19(weights="DEFAULT").features          self.facenet = Backbone(50)
-                                                                    self.facenet.load_state_dict(torch.load(path))
-                                                                    self.facenet.eval()
+    vgg = torchvision.models.vgg19(weights="DEFAULT").features          self.facenet = Backbone(50)
+                                                                        self.facenet.load_state_dict(torch.load(path))
+                                                                        self.facenet.eval()
 """
 
 from __future__ import annotations

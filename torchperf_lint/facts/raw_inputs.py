@@ -1,9 +1,9 @@
 """Passes that are given what no tensor is, text or pictures: they answer whoever asked, and train nothing.
 
-def forward(self, phonemes: str, voice: torch.Tensor):
-    ids = torch.LongTensor([self.vocab[p] for p in phonemes]).to(self.device)
-    ...
-    return audio.cpu()
+    def forward(self, phonemes: str, voice: torch.Tensor):
+        ids = torch.LongTensor([self.vocab[p] for p in phonemes]).to(self.device)
+        ...
+        return audio.cpu()
 """
 
 from __future__ import annotations

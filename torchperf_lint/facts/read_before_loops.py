@@ -1,9 +1,9 @@
 """Numbers that no turn of the loops around changes, so that they could be read once before them.
 
-epsilon = (8 / 255) / std
-for x, y in loader:
-    for j in range(3):
-        delta[:, j].uniform_(-epsilon[j].item(), epsilon[j].item())
+    epsilon = (8 / 255) / std
+    for x, y in loader:
+        for j in range(3):
+            delta[:, j].uniform_(-epsilon[j].item(), epsilon[j].item())
 """
 
 from __future__ import annotations

@@ -63,13 +63,9 @@ def later(place: Place, written: str | None) -> str:
         return f"keep {_named(written)} a tensor in what follows, {_else(place, 'or')}"
     if place.hot is not None and place.hot.kind == "forward":
         return f"keep {_detached(written)}, and read it where it is shown, under `if step % n == 0:`"
-    return (
-        _listed(place, written)
-        or _stored(place, written)
-        or (
-            f"add {_detached(written)} to a tensor on the device and read that once after the loop, "
-            "or read it under `if step % n == 0:`"
-        )
+    return _listed(place, written) or _stored(place, written) or (
+        f"add {_detached(written)} to a tensor on the device and read that once after the loop, "
+        "or read it under `if step % n == 0:`"
     )
 
 

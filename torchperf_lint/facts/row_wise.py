@@ -9,7 +9,9 @@ import ast
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.literals import is_literal, literal_of
 
-_ALONG = frozenset("norm vector_norm softmax log_softmax normalize logsumexp mean sum prod amax amin std var".split())
+_ALONG = frozenset(
+    "norm vector_norm softmax log_softmax normalize logsumexp mean sum prod amax amin std var".split()
+)
 """What reduces or normalises along `dim`."""
 _PAIRS = frozenset("cosine_similarity pairwise_distance".split())
 """What compares rows, along the last or the second dimension where none is named."""

@@ -1,6 +1,6 @@
 """Running averages by their form: two products whose weights sum to one, of which one is of the average itself.
 
-mean = 0.9 * mean + 0.1 * x            self.mean = self.mean * self.momentum + x * (1 - self.momentum)
+    mean = 0.9 * mean + 0.1 * x            self.mean = self.mean * self.momentum + x * (1 - self.momentum)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Branches that scale down what is too large, by how much it is too large: a clamped factor does so without asking.
 
-norm = torch.norm(grad)
-if norm > limit:                   # waits for the norm
-    grad = grad * limit / norm     # `grad * (limit / norm).clamp(max=1)`
+    norm = torch.norm(grad)
+    if norm > limit:                   # waits for the norm
+        grad = grad * limit / norm     # `grad * (limit / norm).clamp(max=1)`
 """
 
 from __future__ import annotations

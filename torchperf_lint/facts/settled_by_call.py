@@ -1,9 +1,9 @@
 """What a function returns for one call, where literals that it is given settle which of its returns that is.
 
-def to_var(x, gpu=True):
-    return x.cuda() if gpu else x
+    def to_var(x, gpu=True):
+        return x.cuda() if gpu else x
 
-to_var(weights, gpu=False)      # `x`: it stays where it is
+    to_var(weights, gpu=False)      # `x`: it stays where it is
 """
 
 from __future__ import annotations

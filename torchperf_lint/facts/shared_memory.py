@@ -1,7 +1,7 @@
 """Expressions and names that are views of a tensor: what writes into one of them changes the tensor.
 
-flat = clip.view(-1)               clip.data[0].mul_(0.9)
-flat.mul_(0.9)
+    flat = clip.view(-1)               clip.data[0].mul_(0.9)
+    flat.mul_(0.9)
 """
 
 from __future__ import annotations

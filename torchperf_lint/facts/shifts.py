@@ -1,7 +1,7 @@
 """Elements that turns take at a fixed distance, of what no turn writes: of all turns at once those are a slice.
 
-for t in range(1, x.size(1)):
-    y[:, t] = x[:, t - 1] * 0.5 + x[:, t]        # y[:, 1:] = x[:, :-1] * 0.5 + x[:, 1:]
+    for t in range(1, x.size(1)):
+        y[:, t] = x[:, t - 1] * 0.5 + x[:, t]        # y[:, 1:] = x[:, :-1] * 0.5 + x[:, 1:]
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Modules that hold a parameter or two and no layers, as losses with learned centers or weights do.
 
-class CenterLoss(nn.Module):                                  for p in center_loss.parameters():     # one turn
-    def __init__(self, classes, width):                           p.grad.data *= 1.0 / weight
-        super().__init__()
-        self.centers = nn.Parameter(torch.randn(classes, width))
+    class CenterLoss(nn.Module):                                  for p in center_loss.parameters():     # one turn
+        def __init__(self, classes, width):                           p.grad.data *= 1.0 / weight
+            super().__init__()
+            self.centers = nn.Parameter(torch.randn(classes, width))
 """
 
 from __future__ import annotations

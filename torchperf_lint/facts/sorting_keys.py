@@ -1,8 +1,8 @@
 """Reads in the key that a list is sorted by: one wait for each element, where one copy before gives all numbers.
 
-ids.sort(key=lambda i: scores[i].item())        values = scores.tolist()
-                                                ids.sort(key=values.__getitem__)
-max(beams, key=lambda b: float(b.score))
+    ids.sort(key=lambda i: scores[i].item())        values = scores.tolist()
+                                                    ids.sort(key=values.__getitem__)
+    max(beams, key=lambda b: float(b.score))
 """
 
 from __future__ import annotations

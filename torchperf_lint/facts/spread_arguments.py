@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+
 def written_out(values: Values, call: ast.Call, frame: Frame) -> ast.Call:
     """A call with each keyword that it is known to spread as one of its own; the call itself where it spreads none.
 

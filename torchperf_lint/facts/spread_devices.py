@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+
 def spreads(node: ast.Call) -> bool:
     """Whether a call is given keywords that are written elsewhere."""
     return any(given.arg is None for given in node.keywords)

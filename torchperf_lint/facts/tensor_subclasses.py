@@ -1,7 +1,7 @@
 """Methods and properties that tensors have in this project alone, as its own subclass of them defines those.
 
-class TiedParameter(nn.Parameter):
-    def tied(self) -> TiedInfo: ...                p.tied().ranks[0] is no tensor, whatever `p` is
+    class TiedParameter(nn.Parameter):
+        def tied(self) -> TiedInfo: ...                p.tied().ranks[0] is no tensor, whatever `p` is
 """
 
 from __future__ import annotations

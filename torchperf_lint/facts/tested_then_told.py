@@ -1,7 +1,7 @@
 """Reads that only say what a test of the same number has found: the test has waited, and holds when something is odd.
 
-if norm < 1e-8:
-    print("the norm is very small:", norm.item())
+    if norm < 1e-8:
+        print("the norm is very small:", norm.item())
 """
 
 from __future__ import annotations

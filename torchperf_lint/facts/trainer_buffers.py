@@ -1,10 +1,10 @@
 """Buffers of a module that trains another by accelerate: nobody moves the trainer, so what it counts is on the host.
 
-class Trainer(nn.Module):
-    def __init__(self, model):
-        self.accelerator = Accelerator()
-        self.model = self.accelerator.prepare(model)        # this is moved,
-        self.register_buffer("step", torch.tensor(0))       # and this is not
+    class Trainer(nn.Module):
+        def __init__(self, model):
+            self.accelerator = Accelerator()
+            self.model = self.accelerator.prepare(model)        # this is moved,
+            self.register_buffer("step", torch.tensor(0))       # and this is not
 """
 
 from __future__ import annotations

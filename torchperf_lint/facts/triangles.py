@@ -1,7 +1,7 @@
 """Triangles of ones that numpy makes on the host, as causal masks are: the device makes them without a copy.
 
-mask = np.triu(np.ones((1, size, size)), k=1).astype("uint8")
-mask = torch.from_numpy(mask == 0).to(device)          # torch.ones(1, size, size, ..., device=device).tril()
+    mask = np.triu(np.ones((1, size, size)), k=1).astype("uint8")
+    mask = torch.from_numpy(mask == 0).to(device)          # torch.ones(1, size, size, ..., device=device).tril()
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls that say nothing of what a function gets in earnest: a test's own batch, a pass tried out on the host.
 
-features = self.net(torch.zeros(1, 3, 84, 84)).shape[1]          def test_step(): step({"x": torch.ones(2)})
+    features = self.net(torch.zeros(1, 3, 84, 84)).shape[1]          def test_step(): step({"x": torch.ones(2)})
 """
 
 from __future__ import annotations

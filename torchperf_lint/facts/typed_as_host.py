@@ -1,7 +1,7 @@
 """Indices that a conversion to a type of old takes to the host: `x.type(torch.LongTensor)` is a tensor there.
 
-slot = (times * 288).type(torch.LongTensor)           # copies to the host, and waits for that
-return self.embedding[slot]                           # copies it up again
+    slot = (times * 288).type(torch.LongTensor)           # copies to the host, and waits for that
+    return self.embedding[slot]                           # copies it up again
 """
 
 from __future__ import annotations

@@ -99,7 +99,9 @@ def _given(file: SourceFile, place: Place, iterated: ast.expr) -> list[tuple[Fun
     return [(key, node) for node in body.returns(key.index)] if key is not None and body is not None else []
 
 
-def _upload(file: SourceFile, key: FunctionKey, node: ast.expr, index: tuple[int, ...], hops: int) -> Upload | None:
+def _upload(
+    file: SourceFile, key: FunctionKey, node: ast.expr, index: tuple[int, ...], hops: int
+) -> Upload | None:
     """The upload of one part of what a function returns."""
     project = file.project
     body = project.body(key.path)

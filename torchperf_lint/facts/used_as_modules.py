@@ -1,8 +1,8 @@
 """Names for something that was moved, and is a module by what the function does with it: it calls it, or trains it.
 
-width = model.width                     # a number; of a tensor that was moved it would be a part
-for x, y in loader:
-    loss = criterion(model(x), y)
+    width = model.width                     # a number; of a tensor that was moved it would be a part
+    for x, y in loader:
+        loss = criterion(model(x), y)
 """
 
 from __future__ import annotations

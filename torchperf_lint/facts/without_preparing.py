@@ -1,10 +1,10 @@
 """Code for runs in which accelerate or Fabric prepares nothing: the other branch of the test under which it does.
 
-if args.use_accelerate:
-    loader, model = accelerator.prepare(loader, model)
-...
-else:
-    inputs = batch[0].to(device)
+    if args.use_accelerate:
+        loader, model = accelerator.prepare(loader, model)
+    ...
+    else:
+        inputs = batch[0].to(device)
 """
 
 from __future__ import annotations

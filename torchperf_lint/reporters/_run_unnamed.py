@@ -110,7 +110,8 @@ def _by_place(events: Iterable[Event]) -> list[list[Event]]:
 
 
 def _folded(places: Iterable[list[Event]]) -> list[Unnamed]:
-    """The project's own lines, then the lines of packages by the project's line that called them, the costliest first."""
+    """The project's own lines, then the lines of packages by the project's line that called them, the costliest first.
+    """
     places = list(places)
     called = {event.path for events in places for event in events if event.via is not None}
     own: list[Unnamed] = []

@@ -165,14 +165,10 @@ def _is_seldom(project: Project, key: FunctionKey, calls: int) -> bool:
     if is_cold(project.index, key):
         return True
     callers = project.hotness.callers.get(key, ())
-    return (
-        calls > 0
-        and bool(callers)
-        and all(
-            not project.hotness.around.unguarded(caller.path, caller.call.region)
-            or _is_seldom(project, FunctionKey(caller.path, caller.call.function), calls - 1)
-            for caller in callers
-        )
+    return calls > 0 and bool(callers) and all(
+        not project.hotness.around.unguarded(caller.path, caller.call.region)
+        or _is_seldom(project, FunctionKey(caller.path, caller.call.function), calls - 1)
+        for caller in callers
     )
 
 

@@ -67,7 +67,7 @@ class ComputingOnTheHost(RunRule):
 
 
 _SIMULATE = "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one"
-_MOVE = 'if the GPU was meant: `model.to("cuda")` before the optimizer is made, and each batch likewise'
+_MOVE = "if the GPU was meant: `model.to(\"cuda\")` before the optimizer is made, and each batch likewise"
 
 
 def _weight(run: Evidence, loop: Loop) -> float:

@@ -17,7 +17,8 @@ def looks_for_nan(torch: Any) -> bool:  # noqa: ANN401 -- the module
 
 
 def is_of_engine(frame: FrameType | None) -> bool:
-    """Whether autograd's engine itself is what waits in this frame: none of Python on its threads, or the call of it."""
+    """Whether autograd's engine itself is what waits in this frame: none of Python on its threads, or the call of it.
+    """
     if frame is None:
         return True
     code = frame.f_code

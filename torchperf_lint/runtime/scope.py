@@ -43,7 +43,9 @@ class Scope:
         "within",
     )
 
-    def __init__(self, alive: Callable[[], object | None], loader: object = None, place: Place | None = None) -> None:
+    def __init__(
+        self, alive: Callable[[], object | None], loader: object = None, place: Place | None = None
+    ) -> None:
         self.loader = loader
         """What stands for the loader that it is a pass over; None where that is not known."""
         self.place = place

@@ -157,7 +157,8 @@ class Scopes:
             self._over.append(ended)
 
     def trains(self, *, steps: bool = False) -> None:
-        """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last."""
+        """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last.
+        """
         self._trains_again(trains=True)
         feeds = [s for s in self._open.values() if s.fetched_since_backward and self._goes_on(s)]
         for scope in feeds:

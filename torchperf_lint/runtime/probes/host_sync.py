@@ -58,7 +58,9 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 class Syncs:
     """Counts waits, and times those of the main thread."""
 
-    def __init__(self, session: Session, torch_directory: str, searches: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, session: Session, torch_directory: str, searches: Callable[[], bool] = lambda: False
+    ) -> None:
         """`searches`: whether backward passes search their gradients for NaN now."""
         self.session = session
         self._searches = searches

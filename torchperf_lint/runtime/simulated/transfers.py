@@ -39,3 +39,4 @@ def report(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> No
     nbytes = target.numel() * converted_first.itemsize
     blocking = keeps_the_host(asked_to_block=not non_blocking, to_device=to_device, pinned=pinned)
     REPORTS.copy("h2d" if to_device else "d2h", nbytes, pinned=pinned, blocking=blocking)
+
