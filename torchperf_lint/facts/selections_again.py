@@ -15,7 +15,7 @@ _SEARCHES = (LOAD, INDICES, STORE)
 
 
 def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
-    """Whether the same mask is searched for its elements once more: `x[mask]`, then `y[mask]`; `out[mask] = f(x[mask])`;
+    """Whether the same mask is searched for its elements once more: `x[mask]`, then `y[mask]`, `out[mask] = f(x[mask])`,
     `x[mask.nonzero()]`, then `y[mask]`. `x[mask] *= 2` searches twice by itself.
 
     That needs no second search, whatever becomes of the elements: also where a user gets them in the end.
@@ -33,7 +33,7 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
 
 
 def _is_changed_between(one: Selection, other: Selection) -> bool:
-    """Whether what the mask is made of is written into between two searches, of which the later finds other elements."""
+    """Whether what the mask is made of is written into between two searches: the later finds other elements."""
     spot, other_spot = one.spot, other.spot
     around = spot.file.enclosing(spot.function)
     if around.statement(spot.expression) is around.statement(other_spot.expression):

@@ -260,7 +260,8 @@ _INSTEAD: dict[str | None, str] = {
     ".tolist())` waits once, and not for each sample; rows that lie sorted need no `argsort`",
     FULL: "the mask cannot leave out any, or the shapes would not fit: number the rows, `x[torch.arange(len(n), "
     "device=n.device), n]`, or `x.gather(1, n[:, None])`",
-    _AGAIN: "find the elements once, and take and store them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, "
-    "then `x[rows]`, `y[rows]` (beside other indices `x[i, rows[0]]`), which wait no more",
+    _AGAIN: "find the elements once, and take and store them by their indices: `rows = "
+    "{whole}.nonzero(as_tuple=True)`, then `x[rows]`, `y[rows]` (beside other indices `x[i, rows[0]]`), which wait no "
+    "more",
     None: "keep the full size and a mask beside it, where the algorithm allows that",
 }
