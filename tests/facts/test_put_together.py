@@ -9,7 +9,6 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.repeating import BESIDE, repeated_by_counts
 from torchperf_lint.facts.source import SourceFile
 
-
 BATCH = """
 class M(nn.Module):
     def __init__(self):

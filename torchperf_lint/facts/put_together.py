@@ -41,9 +41,9 @@ def _uses(site: Site) -> Iterator[ast.expr]:
         return
     names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
     for use in around.of_kinds((ast.Name,)):
-        if isinstance(use, ast.Name) and use.id in names and isinstance(use.ctx, ast.Load):
-            if body.assigned_once(site.function, use.id, body.at(use)) is site.call:
-                yield use
+        read = isinstance(use, ast.Name) and use.id in names and isinstance(use.ctx, ast.Load)
+        if isinstance(use, ast.Name) and read and body.assigned_once(site.function, use.id, body.at(use)) is site.call:
+            yield use
 
 
 def _beside(site: Site, use: ast.expr, dim: int) -> Iterator[ast.expr]:

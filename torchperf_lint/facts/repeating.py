@@ -58,7 +58,7 @@ def _repeated(file: SourceFile) -> Iterator[Repeated]:
 
 
 def _dimension(file: SourceFile, site: Site) -> int:
-    """The dimension that is repeated along, where it is written as a number; else the first, which a flat result has."""
+    """The dimension that is repeated along, where a number tells it; else the first, which a flat result has."""
     of_torch = file.denotes(site.call.func, site) == f"torch.{_NAME}"
     given = site.keyword("dim") or next(iter(site.call.args[2 if of_torch else 1 :]), None)
     return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else 0

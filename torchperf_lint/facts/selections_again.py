@@ -15,8 +15,8 @@ _SEARCHES = (LOAD, INDICES, STORE)
 
 
 def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
-    """Whether the same mask is searched for its elements once more: `x[mask]`, then `y[mask]`, `out[mask] = f(x[mask])`,
-    `x[mask.nonzero()]`, then `y[mask]`. `x[mask] *= 2` searches twice by itself.
+    """Whether the same mask is searched for its elements once more: `x[mask]`, then `y[mask]`; `x[mask.nonzero()]`,
+    then `y[mask]`; `out[mask] = f(x[mask])`. `x[mask] *= 2` searches twice by itself.
 
     That needs no second search, whatever becomes of the elements: also where a user gets them in the end.
     """
