@@ -47,7 +47,7 @@ def of(statement):
         ("[x[0, index[i][j]] for j in range(9)]", ["index[i][j]"]),
         ("[x[0, index[i, j]] for j in range(9)]", ["index[i, j]"]),
         ("[x[0, index[i]] for j in range(9)]", []),
-        ("[x[0, hit[i][j]] for j in range(9)]", []),
+        ("[x[0, hit[i][j]] for j in range(9)]", ["hit[i][j]"]),
         ("[self.parts[h](x) for h in hit]", ["h"]),
         ("[table[name] for name in table]", []),
         ("x[:, hit[i]]", []),

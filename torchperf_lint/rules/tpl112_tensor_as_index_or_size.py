@@ -118,7 +118,7 @@ class TensorAsIndexOrSize(SourceRule):
         assert hot is not None
         drawn = is_drawn(file, place, found.operand)
         had = uploaded_on(file, place, below_reductions(found.operand)) if not found.several else None
-        told = found.several or found.again or found.window or together or drawn or had is not None
+        told = found.several or found.again or found.window or found.alone or together or drawn or had is not None
         disputable = hot.optional or not told
         written = short(words(found.operand))
         at_once = picked_together(place, found.operand) if found.several else None
@@ -134,6 +134,8 @@ class TensorAsIndexOrSize(SourceRule):
             if at_once is not None
             else _TEXTS
             if found.text
+            else _ALONE
+            if found.alone
             else _SEVERAL
             if found.several
             else _AGAIN
@@ -180,6 +182,11 @@ _PICKED = "pick all of them at once, by the index as it is on the device: `{}`"
 _WINDOW = (
     "gather what has a known length on the device: `x.index_select(0, i.view(1))` for `x[i : i + 1]`, "
     "`x.index_select(0, i + torch.arange(n, device=x.device))` for `x[i : i + n]`"
+)
+_ALONE = (
+    "give the index a dimension, and it stays on the device: `x[i.view(1)].squeeze(0)` for `x[i]`, `x[i.view(1)] = y` "
+    "to store; where a loop goes over the indices, index by all of them at once, or read them in one copy before it, "
+    "`indices.tolist()`"
 )
 _HAD = "the host has it: line {} makes what it is read from of the host's own numbers; take it from those"
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"

@@ -1,0 +1,31 @@
+"""Indices that are one number on the device, as the code shows that makes them: a tensor without dimensions.
+
+torch reads such an index on the host, `w[i]` for `i` of `torch.unique(x)`, where one with a dimension, `w[i.view(1)]`,
+stays on the device. A list takes no other, and reads it as well.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.dimensions import dimensions
+from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.value import is_mapping
+
+
+def is_shown_to_be_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
+    """Whether an index of a tensor, or of a list, is a tensor without dimensions."""
+    taken = place.expression if isinstance(place.expression, ast.Subscript) else None
+    if taken is None or isinstance(index, ast.Constant) or not may_be_tensor(place, index):
+        return False
+    whole = file.value(taken.value, place)
+    listed = whole.kind == "sequence" and not is_mapping(whole) and taken.slice is index
+    return (whole.kind == "tensor" or listed) and dimensions(file.project.values, index, place.frame) == 0
+
+
+def picks_by_one(file: SourceFile, place: Place, taken: ast.Subscript, index: ast.expr) -> bool:
+    """Whether an index takes one row of a tensor on the device by a number that lies there, too."""
+    parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
+    alone = any(part is index for part in parts) and file.value(taken.value, place).on_device
+    return alone and dimensions(file.project.values, index, place.frame) == 0
