@@ -77,6 +77,9 @@ STEP = """
         ("a = x[kept] if self.training else y[kept]", [False, False]),
         ("a = x[kept]; kept = y > 0; b = y[kept]", [False, False]),
         ("a, b = x[kept], y[~kept]", [False, False]),
+        ("if not kept.all(): a, b = x[kept], y[kept]", [False, False]),
+        ("if not torch.all(kept): a, b = x[kept], y[kept]", [False, False]),
+        ("if kept.any(): a, b = x[kept], y[kept]", [True, True]),
     ],
 )
 def test_a_mask_that_selects_and_is_stored_by_is_searched_twice(code, expected):

@@ -20,6 +20,8 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
 
     That needs no second search, whatever becomes of the elements: also where a user gets them in the end.
     """
+    if _is_seldom(selection):
+        return False
     if selection.form not in _SEARCHES:
         return selection.form == CHANGE
     return any(
@@ -29,6 +31,19 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
         and together(selection, other)
         and not _is_changed_between(selection, other)
         for other in found
+    )
+
+
+def _is_seldom(selection: Selection) -> bool:
+    """`if not finite.all(): boxes = boxes[finite]`: what leaves out all that is wrong, of which there seldom is any."""
+    around = selection.spot.file.enclosing(selection.spot.function)
+    mask = ast.unparse(selection.mask)
+    return any(
+        isinstance(parent, ast.If)
+        and isinstance(parent.test, ast.UnaryOp)
+        and isinstance(parent.test.op, ast.Not)
+        and ast.unparse(parent.test.operand) in (f"{mask}.all()", f"torch.all({mask})", f"all({mask})")
+        for parent in around.around(selection.spot.expression)
     )
 
 
