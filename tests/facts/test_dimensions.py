@@ -17,6 +17,14 @@ CODE = """
         print(other)
         return given.amax()
 
+    def best(scores):
+        if scores.sum() > 0:
+            return scores.argmax()
+        return scores.view(-1)[0]
+
+    def rows(scores, some):
+        return scores.view(-1), some, scores[some]
+
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -39,7 +47,7 @@ CODE = """
 def known(asked, before="pass"):
     files = texts(CODE.format(asked=asked, before=before.replace("; ", "\n            ")))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
-    called = (s for s in hot_nodes(file, ast.Call) if ast.unparse(s.expression.func) == "print" and s.start[0] > 20)
+    called = (s for s in hot_nodes(file, ast.Call) if ast.unparse(s.expression.func) == "print" and s.start[0] > 28)
     spot = next(called)
     return dimensions(file.project.values, spot.expression.args[0], spot.frame)
 
@@ -104,6 +112,8 @@ def known(asked, before="pass"):
         ("x.unsqueeze(0)", 3),
         ("np.zeros(4)", None),
         ("x.eq(y)", None),
+        ("best(y)", 0),
+        ("rows(y, n)", None),
     ],
 )
 def test_by_the_expression(asked, count):
@@ -120,6 +130,8 @@ def test_by_the_expression(asked, count):
         ("z = x.sum(); z += 1", "z", 0),
         ("z = x.sum(); z += y", "z", None),
         ("a, b = x[0], y", "a", 1),
+        ("a, b, c = rows(x, y)", "a[n]", 0),
+        ("a, b, c = rows(x, y)", "b", None),
         ("a, b = x[0], y", "b", None),
         ("u, c = torch.unique(y, return_counts=True)", "c[n]", 0),
         ("assert y.dim() == 1", "y", 1),

@@ -32,7 +32,7 @@ _ALIKE = frozenset(
     "real imag softmax log_softmax tanh relu clamp clamp_ clamp_min clamp_max round floor ceil sign cumsum cumprod "
     "argsort masked_fill_ nan_to_num type requires_grad_ conj t transpose permute flip roll index_select multinomial "
     "zeros_like ones_like full_like empty_like rand_like randn_like logical_not isnan isfinite type_as mul_ add_ sub_ "
-    "div_ fill_ zero_ normal_ uniform_".split()
+    "div_ fill_ zero_ normal_ uniform_ Variable".split()
 )
 """Functions and methods whose result has as many dimensions as their tensor, whatever else they are given."""
 _REDUCES = frozenset(
@@ -133,7 +133,27 @@ def _of_definition(values: Values, d: Definition, frame: Frame, steps: int) -> i
     if isinstance(d.value, ast.Tuple):
         part = d.value.elts[d.index[0]] if d.index[0] < len(d.value.elts) else None
         return dimensions(values, part, there, steps) if part is not None else None
-    return _of_several(values, d.value, d.index[0], there, steps)
+    found = _of_several(values, d.value, d.index[0], there, steps)
+    return _of_helper(values, d.value, d.index, there, steps) if found is None else found
+
+
+def _of_helper(values: Values, node: ast.expr, index: tuple[int, ...], frame: Frame, steps: int) -> int | None:
+    """What a function of the project gives back on every way, or the `index`-th of what it gives."""
+    called = node.func if isinstance(node, ast.Call) else None
+    targets = values.types.targets(frame.path, frame.function, chain(called)) if called is not None else ()
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None or steps <= _A_CALL:
+        return None
+    path, function = targets[0].path, targets[0].index
+    each = set()
+    for part in body.returns(function):
+        given: ast.expr | None = part
+        for position in index:
+            inside = given.elts if isinstance(given, ast.Tuple) else []
+            given = inside[position] if position < len(inside) else None
+        there = Frame(path, function, body.at(part))
+        each.add(dimensions(values, given, there, steps - _A_CALL) if given is not None else None)
+    return each.pop() if len(each) == 1 else None
 
 
 def _walked(iterated: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
@@ -220,7 +240,9 @@ def _of_call(values: Values, node: ast.Call, frame: Frame, steps: int) -> int | 
     thing = values.thing(node.func, frame)
     if any(isinstance(argument, ast.Starred) for argument in node.args):
         return None
-    if not isinstance(node.func, ast.Attribute) or (thing is not None and not thing.dotted.startswith("torch.")):
+    if (thing is not None and thing.kind != "external") or not isinstance(node.func, ast.Attribute):
+        return _of_helper(values, node, (), frame, steps)
+    if thing is not None and not thing.dotted.startswith("torch."):
         return None
     free = thing is not None and api.is_torchs_own(thing.dotted)  # else a method, of `torch.eye(3)` too
     subject = (node.args[0] if node.args else None) if free else node.func.value

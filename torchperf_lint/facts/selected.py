@@ -323,11 +323,14 @@ def _compares_two(call: ast.Call) -> bool:
 
 
 def _takes_by(call: ast.Call, node: ast.AST) -> bool:
-    """`torch.index_select(x, 0, rows)`, `x.index_select(0, rows)`: what `x[rows]` is."""
-    if last_part(chain(call.func)) != "index_select" or not call.args or call.args[-1] is not node:
+    """`torch.index_select(x, 0, rows)`, `x.index_select(0, rows)`, `x.gather(0, rows)`: what `x[rows]` is."""
+    if last_part(chain(call.func)) not in ("index_select", "gather"):
         return False
-    dim = call.args[-2] if len(call.args) > 1 else None
-    return isinstance(dim, ast.Constant) and dim.value == 0
+    named = {k.arg: k.value for k in call.keywords}
+    index = named.get("index", call.args[-1] if call.args else None)
+    dim = named.get("dim", call.args[-2] if len(call.args) > 1 else None)
+    given = node.value if isinstance(node, ast.keyword) else node
+    return index is given and isinstance(dim, ast.Constant) and dim.value == 0
 
 
 def _keeps_first(index: ast.expr) -> bool:

@@ -35,7 +35,7 @@ from torchperf_lint.facts.selections import (
     INDICES,
     STORE,
     Selection,
-    base_of,
+    base_beside,
     selections,
 )
 from torchperf_lint.facts.selections_again import is_used_again
@@ -148,19 +148,22 @@ class DataDependentSize(SourceRule):
         causes: dict[object, str] = {}
         for selection in found:
             what, again = purpose(selection), is_used_again(selection, found)
-            for finding in self._judged(file, selection, _AGAIN if what is None and again else what, again):
+            what = _AGAIN if what is None and again else what
+            for finding in self._judged(file, selection, what, again, found):
                 cause = _cause(selection, causes)
                 doubted = finding.confidence is Confidence.POSSIBLE  # it would hide what is shown by default
                 yield replace(finding, root_cause=f"{cause}, perhaps" if doubted else cause)
 
-    def _judged(self, file: SourceFile, selection: Selection, what: str | None, again: bool) -> Iterator[Finding]:
+    def _judged(
+        self, file: SourceFile, selection: Selection, what: str | None, again: bool, found: list[Selection]
+    ) -> Iterator[Finding]:
         spot = selection.spot
         evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
         # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again.
         disputable = what is None or spot.hot.optional or (evaluates and what != COUNTED and not again)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
-        value = base_of(selection)
+        value = base_beside(selection, found)
         if value is None:
             return
         mask = short(words(_as_mask(selection, what)))
