@@ -149,7 +149,8 @@ def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) 
     if tested is not None and tested.holds and tested.classes in ("list", "tuple", "(list, tuple)"):
         return True
     value = file.value(whole, place)
-    return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
+    listed = value.kind == "sequence" and not is_mapping(value)  # a tensor as the key of a dict is no number
+    return listed or (value.kind == "module" and "ModuleList" in value.because)
 
 
 def _before_shift(part: ast.expr) -> ast.Name | None:

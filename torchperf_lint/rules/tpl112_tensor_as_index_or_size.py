@@ -27,8 +27,9 @@ class TensorAsIndexOrSize(SourceRule):
     factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
     times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
     tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
-    begins there, `x[i : i + 1]`; random numbers that are drawn on the device only to be read; and what the host had
-    before it copied, or filled it in, there.
+    begins there, `x[i : i + 1]`, or a tensor without dimensions picks from one on the device, `x[scores.argmax()]`,
+    which can be done there; random numbers that are drawn on the device only to be read; and what the host had before
+    it copied, or filled it in, there.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -83,8 +84,8 @@ class TensorAsIndexOrSize(SourceRule):
                 x[i, : i + 1].mul_(2)
             return x
     ```
-    One such read a step, for a size that everything after it needs, is only `possible`: shown with
-    `--confidence possible`.
+    So does an index with a dimension, of one number too: `x[i.view(1)]`. One such read a step, for a size that
+    everything after it needs, is only `possible`: shown with `--confidence possible`.
 
     ## Fix safety
     There is no automatic fix: where the lengths come from only the author knows.
