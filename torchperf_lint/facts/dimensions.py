@@ -139,8 +139,9 @@ def _of_definition(values: Values, d: Definition, frame: Frame, steps: int) -> i
 
 def _of_helper(values: Values, node: ast.expr, index: tuple[int, ...], frame: Frame, steps: int) -> int | None:
     """What a function of the project gives back on every way, or the `index`-th of what it gives."""
-    called = node.func if isinstance(node, ast.Call) else None
-    targets = values.types.targets(frame.path, frame.function, chain(called)) if called is not None else ()
+    if not isinstance(node, ast.Call):
+        return None
+    targets = values.types.targets(frame.path, frame.function, chain(node.func))
     body = values.body(targets[0].path) if len(targets) == 1 else None
     if body is None or steps <= _A_CALL:
         return None
@@ -162,9 +163,8 @@ def _walked(iterated: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
         name = iterated.func.id
         if name == "enumerate":
             return _walked(iterated.args[0], index[1:]) if index[:1] == (1,) else None
-        if name == "zip":
-            inside = index and index[0] < len(iterated.args)
-            return _walked(iterated.args[index[0]], index[1:]) if inside else None
+        if name == "zip" and index and index[0] < len(iterated.args):
+            return _walked(iterated.args[index[0]], index[1:])
         if name in ("tqdm", "reversed", "iter"):
             return _walked(iterated.args[0], index)
     return iterated if not index else None
@@ -226,7 +226,7 @@ def _changed_by(values: Values, part: ast.expr, frame: Frame, steps: int) -> int
     if isinstance(part, ast.Slice):
         return 0
     if isinstance(part, ast.Constant):
-        return {type(None): 1, type(...): 0, int: -1}.get(type(part.value))
+        return 1 if part.value is None else 0 if part.value is ... else -1 if type(part.value) is int else None
     if values.of(part, frame).kind == "plain" or dimensions(values, part, frame, steps) == 0:
         return -1
     return None

@@ -39,7 +39,9 @@ def _asked(body: Body, function: ast.AST, name: str, frame: Frame) -> int | None
     """What only a tensor with so many dimensions can be asked, in a function that tests nothing of the kind."""
     found = None
     for node in nodes_of(function):
-        if isinstance(node, ast.expr) and _asks_for_dimensions(node, name):
+        if not isinstance(node, ast.expr):
+            continue
+        if _asks_for_dimensions(node, name):
             return None
         count = _asked_of_matrices(node, name)
         if found is None and count is not None and _is_bound_alike(body, name, frame, body.at(node)):
@@ -47,7 +49,7 @@ def _asked(body: Body, function: ast.AST, name: str, frame: Frame) -> int | None
     return found
 
 
-def _asked_of_matrices(node: ast.AST, name: str) -> int | None:
+def _asked_of_matrices(node: ast.expr, name: str) -> int | None:
     """`x.H` and `torch.mm(x, y)` take two dimensions, `torch.bmm(x, y)` three."""
     if isinstance(node, ast.Attribute):
         return 2 if node.attr == "H" and chain(node.value) == name else None

@@ -79,7 +79,7 @@ def _takes_alike(site: Site, call: ast.Call, dim: int) -> bool:
     name = last_part(denoted)
     if name == "stack":
         return True
-    told = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), (call.args[1:2] or [None])[0])
+    told = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), next(iter(call.args[1:2]), None))
     along = _number(told)
     return name in _JOINED and along is not None and along != dim
 
