@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.dimensions import dimensions
 from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.masks import is_mask
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.value import is_mapping
 
@@ -21,11 +23,27 @@ def is_shown_to_be_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
         return False
     whole = file.value(taken.value, place)
     listed = whole.kind == "sequence" and not is_mapping(whole) and taken.slice is index
-    return (whole.kind == "tensor" or listed) and dimensions(file.project.values, index, place.frame) == 0
+    return (whole.kind == "tensor" or listed) and _is_one(file, place, index)
+
+
+def _is_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
+    """Whether an index is one number, and no truth: `x[x.sum() == 0]` picks all or nothing, without a look at it."""
+    values, body = file.project.values, file.project.body(file.path)
+    called = index
+    if isinstance(index, ast.Name) and body is not None:
+        called = body.assigned_once(place.function, index.id, place.frame.at) or index
+    if file.value(index, place).kind == "plain":
+        return False
+    if isinstance(called, ast.Call) and last_part(chain(called.func)) in _TRUTHS:
+        return False
+    return not is_mask(values, index, place.frame) and dimensions(values, index, place.frame) == 0
+
+
+_TRUTHS = frozenset({"any", "all", "bool", "logical_not", "logical_and", "logical_or", "isnan", "isfinite"})
 
 
 def picks_by_one(file: SourceFile, place: Place, taken: ast.Subscript, index: ast.expr) -> bool:
     """Whether an index takes one row of a tensor on the device by a number that lies there, too."""
     parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
     alone = any(part is index for part in parts) and file.value(taken.value, place).on_device
-    return alone and dimensions(file.project.values, index, place.frame) == 0
+    return alone and _is_one(file, place, index)
