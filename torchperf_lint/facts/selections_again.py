@@ -9,6 +9,7 @@ from torchperf_lint.facts.changed_in_place import changed
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.selections import CHANGE, INDICES, LOAD, STORE, Selection
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.switched_on import is_switched_on
 from torchperf_lint.facts.syntax import names_of
 
 _SEARCHES = (LOAD, INDICES, STORE)
@@ -35,10 +36,11 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
 
 
 def _is_seldom(selection: Selection) -> bool:
-    """`if not finite.all(): boxes = boxes[finite]`: what leaves out all that is wrong, of which there seldom is any."""
+    """`if not finite.all(): boxes = boxes[finite]`: what leaves out all that is wrong, of which there seldom is any;
+    and what an option asks for that is off by default."""
     around = selection.spot.file.enclosing(selection.spot.function)
     mask = ast.unparse(selection.mask)
-    return any(
+    return is_switched_on(selection.spot) or any(
         isinstance(parent, ast.If)
         and isinstance(parent.test, ast.UnaryOp)
         and isinstance(parent.test.op, ast.Not)
