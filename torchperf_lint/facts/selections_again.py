@@ -21,17 +21,19 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
 
     That needs no second search, whatever becomes of the elements: also where a user gets them in the end.
     """
-    if _is_seldom(selection):
-        return False
-    if selection.form not in _SEARCHES:
-        return selection.form == CHANGE
-    return any(
+    twice = selection.form == CHANGE or any(_is_beside(selection, other) for other in found)
+    return twice and not _is_seldom(selection)
+
+
+def _is_beside(selection: Selection, other: Selection) -> bool:
+    """Whether another search is for the same elements, in the same call of the function."""
+    return (
         other is not selection
+        and selection.form in _SEARCHES
         and other.form in _SEARCHES
         and (other.spot.function, other.key) == (selection.spot.function, selection.key)
         and together(selection, other)
         and not _is_changed_between(selection, other)
-        for other in found
     )
 
 
