@@ -17,6 +17,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.value import Frame
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -39,6 +40,7 @@ _REDUCES = frozenset(
     "sum mean max min amax amin argmax argmin prod any all median mode std var logsumexp count_nonzero nansum "
     "nanmean".split()
 )
+_LENGTHS = pattern(r"(?:^|_)(?:lengths|lens|seqlens|olens|ilens)$")
 _PAIRS = api.PAIR_METHODS
 _KEPT_PAIRS = frozenset({"sort", "topk", "cummax", "cummin"})
 """Give as many dimensions as they take."""
@@ -95,9 +97,12 @@ def _of_name(values: Values, node: ast.Name, frame: Frame, steps: int) -> int | 
         return shown
     reaching = body.reaching(frame.function, node.id, frame.at)
     if reaching is None:
-        return _given(values, node.id, frame, steps - _A_CALL)
-    each = {_of_definition(values, d, frame, steps - 1) for d in reaching}
-    return each.pop() if len(each) == 1 else None
+        found = _given(values, node.id, frame, steps - _A_CALL)
+    else:
+        each = {_of_definition(values, d, frame, steps - 1) for d in reaching}
+        found = each.pop() if len(each) == 1 else None
+    # One length for each sample: nobody calls a table so.
+    return 1 if found is None and _LENGTHS.search(node.id) else found
 
 
 def _given(values: Values, name: str, frame: Frame, steps: int) -> int | None:
