@@ -77,12 +77,13 @@ STEP = """
         ("a = x[kept] if self.training else y[kept]", [False, False]),
         ("a = x[kept]; kept = y > 0; b = y[kept]", [False, False]),
         ("a, b = x[kept], y[~kept]", [False, False]),
-        ("if not kept.all(): a, b = x[kept], y[kept]", [False, False]),
-        ("if not torch.all(kept): a, b = x[kept], y[kept]", [False, False]),
+        ("if not kept.all(): a, b = x[kept], y[kept]", [True, True]),
+        ("kept = x.isfinite(); if not torch.all(kept): a, b = x[kept], y[kept]", [False, False]),
+        ("kept = ~torch.isnan(x); if not kept.all(): a, b = x[kept], y[kept]", [False, False]),
         ("if kept.any(): a, b = x[kept], y[kept]", [True, True]),
     ],
 )
 def test_a_mask_that_selects_and_is_stored_by_is_searched_twice(code, expected):
-    files = texts(STEP.format(code=code))
+    files = texts(STEP.format(code=code.replace("; if", "\n            if")))
     found = list(selections(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
     assert [is_used_again(selection, found) for selection in found] == expected

@@ -46,4 +46,21 @@ def picks_by_one(file: SourceFile, place: Place, taken: ast.Subscript, index: as
     """Whether an index takes one row of a tensor on the device by a number that lies there, too."""
     parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
     alone = any(part is index for part in parts) and file.value(taken.value, place).on_device
-    return alone and _is_one(file, place, index)
+    return alone and _is_one(file, place, index) and not _is_told(file, place, index)
+
+
+_TELL = frozenset({"int", "float", "str", "print"})
+
+
+def _is_told(file: SourceFile, place: Place, index: ast.expr) -> bool:
+    """Whether the function reads the number itself: `f"{worst}"`, `int(worst)`; the host has it then."""
+    around = file.enclosing(place.function)
+    for use in around.of_kinds((ast.Name,)):
+        if not isinstance(index, ast.Name) or not isinstance(use, ast.Name) or use.id != index.id:
+            continue
+        parent = around.parents.get(use)
+        if isinstance(parent, ast.FormattedValue) or (isinstance(parent, ast.Attribute) and parent.attr == "item"):
+            return True
+        if isinstance(parent, ast.Call) and use in parent.args and chain(parent.func) in _TELL:
+            return True
+    return False

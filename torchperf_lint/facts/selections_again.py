@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.changed_in_place import changed
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.selections import CHANGE, INDICES, LOAD, STORE, Selection
@@ -38,17 +39,27 @@ def _is_beside(selection: Selection, other: Selection) -> bool:
 
 
 def _is_seldom(selection: Selection) -> bool:
-    """`if not finite.all(): boxes = boxes[finite]`: what leaves out all that is wrong, of which there seldom is any;
+    """`if not finite.all(): boxes = boxes[finite]`: what leaves out numbers that went wrong, which there seldom are;
     and what an option asks for that is off by default."""
-    around = selection.spot.file.enclosing(selection.spot.function)
-    mask = ast.unparse(selection.mask)
-    return is_switched_on(selection.spot) or any(
-        isinstance(parent, ast.If)
-        and isinstance(parent.test, ast.UnaryOp)
-        and isinstance(parent.test.op, ast.Not)
-        and ast.unparse(parent.test.operand) in (f"{mask}.all()", f"torch.all({mask})", f"all({mask})")
-        for parent in around.around(selection.spot.expression)
-    )
+    if is_switched_on(selection.spot):
+        return True
+    around, mask = selection.spot.file.enclosing(selection.spot.function), ast.unparse(selection.mask)
+    tests = (parent.test for parent in around.around(selection.spot.expression) if isinstance(parent, ast.If))
+    asked = (f"not {mask}.all()", f"not torch.all({mask})", f"not all({mask})")
+    return any(ast.unparse(test) in asked for test in tests) and _asks_for_finite(selection)
+
+
+def _asks_for_finite(selection: Selection) -> bool:
+    """Whether a mask, or what its name is bound to, is of finite numbers."""
+    body = selection.spot.file.project.body(selection.spot.file.path)
+    mask = selection.mask
+    if body is not None and isinstance(mask, ast.Name):
+        mask = body.assigned_once(selection.spot.function, mask.id, body.at(mask)) or mask
+    calls = (part for part in ast.walk(mask) if isinstance(part, ast.Call))
+    return any(last_part(chain(call.func)) in _FINITE for call in calls)
+
+
+_FINITE = frozenset({"isfinite", "isnan", "isinf"})
 
 
 def _is_changed_between(one: Selection, other: Selection) -> bool:
