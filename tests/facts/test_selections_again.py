@@ -15,9 +15,9 @@ CODE = """
     class Net(nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor):
             kept = x.cuda() > 0
-            first = kept.nonzero()
+            first, compared = kept.nonzero(), (x > y).nonzero()
             {between}
-            return first, kept.nonzero(), (x > y).nonzero(), (x > y).nonzero()
+            return first, kept.nonzero(), compared, (x > y).nonzero()
 
         def masked(self, x: torch.Tensor):
             kept = x.cuda() > 0
@@ -43,7 +43,7 @@ def again(between):
     ],
 )
 def test_what_is_written_between_two_searches_gives_other_elements(between, kept, compared):
-    assert again(between)[:4] == [kept, kept, compared, compared]
+    assert again(between)[:4] == [kept, compared, kept, compared]
 
 
 def test_a_function_is_read_once_for_all_its_searches(monkeypatch):
@@ -51,3 +51,39 @@ def test_a_function_is_read_once_for_all_its_searches(monkeypatch):
     monkeypatch.setattr(selections_again, "changed", lambda node: (read.append(id(node)), changed(node))[1])
     assert any(again("pass"))
     assert len(read) == len(set(read)) > 0
+
+
+STEP = """
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor):
+            x, out = self.layer(x).cuda(), torch.zeros_like(y)
+            kept = x > 0
+            {code}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("out[kept] = self.layer(x[kept])", [True, True]),
+        ("a, b = x[kept], y[kept]", [True, True]),
+        ("out[kept], x[kept] = self.layer(y), self.layer(y)", [True, True]),
+        ("x[kept] *= 2", [True]),
+        ("x[x > 0] = self.layer(y[x > 0])", [True, True]),
+        ("out[kept] = 0.0; y = x[kept]", [False]),
+        ("x[x > 0] = self.layer(y); y = y[x > 0]", [False, False]),
+        ("a = x[kept]; kept[0] = True; b = y[kept]", [False, False]),
+        ("kept[0] = True; a = x[kept]; b = y[kept]; kept[1] = True", [True, True]),
+        ("a = x[kept] if self.training else y[kept]", [False, False]),
+        ("a = x[kept]; kept = y > 0; b = y[kept]", [False, False]),
+        ("a, b = x[kept], y[~kept]", [False, False]),
+        ("if not kept.all(): a, b = x[kept], y[kept]", [True, True]),
+        ("kept = x.isfinite(); if not torch.all(kept): a, b = x[kept], y[kept]", [False, False]),
+        ("kept = ~torch.isnan(x); if not kept.all(): a, b = x[kept], y[kept]", [False, False]),
+        ("if kept.any(): a, b = x[kept], y[kept]", [True, True]),
+    ],
+)
+def test_a_mask_that_selects_and_is_stored_by_is_searched_twice(code, expected):
+    files = texts(STEP.format(code=code.replace("; if", "\n            if")))
+    found = list(selections(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert [is_used_again(selection, found) for selection in found] == expected

@@ -10,9 +10,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.attributes import setters
-from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
+from torchperf_lint.facts.dimensions import dimensions
 from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
@@ -23,12 +22,6 @@ from torchperf_lint.patterns import pattern
 
 _STORES = pattern(r"\[[\w ,+-]*\] = ")
 """`x[0] = `, `x[i, j] = `: no slice, no mask."""
-_SIZED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "new_ones", "rand", "randn"})
-"""Take their sizes one by one, or in one tuple."""
-_FILLED = frozenset({"full", "new_full"})
-_ALIKE = frozenset({"clone", "to", "float", "double", "half", "contiguous", "cuda", "long", "detach"})
-"""Methods whose result has as many dimensions."""
-_MAX_STEPS = 4
 
 
 class ElementStore(NamedTuple):
@@ -63,7 +56,7 @@ def _store(
     file: SourceFile, spot: Spot, target: ast.Subscript, places: list[ast.expr], value: ast.expr
 ) -> ElementStore | None:
     values = file.project.values
-    known = _dimensions(values, target.value, spot.frame, _MAX_STEPS)
+    known = dimensions(values, target.value, spot.frame)
     if known != len(places) and (known is not None or not _is_tested(file, spot, target)):
         return None
     if not all(_is_one(values, place, spot.frame) for place in places):
@@ -96,65 +89,3 @@ def _is_one(values: Values, place: ast.expr, frame: Frame) -> bool:
     if isinstance(place, ast.Constant):
         return isinstance(place.value, int) and not isinstance(place.value, bool)
     return is_host_number(values, place, frame)
-
-
-def _dimensions(values: Values, node: ast.expr, frame: Frame, steps: int) -> int | None:
-    """How many dimensions a tensor has, by the call that made it; None where that is not seen."""
-    body = values.body(frame.path)
-    if body is None or steps <= 0:
-        return None
-    if isinstance(node, ast.Name):
-        reaching = body.reaching(frame.function, node.id, frame.at) or []
-        made = [d.value for d in reaching if d.how == "assign" and d.value is not None]
-        if not made or len(made) != len(reaching):
-            return None
-        each = {_dimensions(values, m, frame._replace(at=body.at(m)), steps - 1) for m in made}
-        return each.pop() if len(each) == 1 else None
-    if isinstance(node, ast.Attribute):
-        return _of_attribute(values, node, frame, steps)
-    if not isinstance(node, ast.Call):
-        return None
-    name = last_part(chain(node.func))
-    if name in _ALIKE and isinstance(node.func, ast.Attribute):
-        return _dimensions(values, node.func.value, frame, steps - 1)
-    return _of_factory(node, name)
-
-
-def _of_attribute(values: Values, node: ast.Attribute, frame: Frame, steps: int) -> int | None:
-    """A buffer of the module, by what it was registered with."""
-    own = values.index.class_of(frame.path, frame.function)
-    if own is None or chain(node.value) != "self":
-        return None
-    found = [(f, value) for f, value, buffer in setters(values, own, node.attr) if buffer]
-    body = values.body(own.path)
-    if len(found) != 1 or body is None:
-        return None
-    function, value = found[0]
-    return _dimensions(values, value, Frame(own.path, function, body.at(value)), steps - 1)
-
-
-def _of_factory(node: ast.Call, name: str) -> int | None:
-    if name == "eye":
-        return 2
-    if name in _FILLED:
-        return _listed(node.args[0]) if node.args else None
-    if name in ("tensor", "new_tensor", "as_tensor"):
-        return _nested(node.args[0]) if node.args else None
-    if name not in _SIZED or not node.args or any(isinstance(a, ast.Starred) for a in node.args):
-        return None
-    return len(node.args) if len(node.args) > 1 else _listed(node.args[0])
-
-
-def _listed(sizes: ast.expr) -> int | None:
-    """The dimensions that `(3, 3)` or `2` asks for; a name may stand for either."""
-    if isinstance(sizes, ast.Tuple | ast.List):
-        return len(sizes.elts) if not any(isinstance(e, ast.Starred) for e in sizes.elts) else None
-    return 1 if isinstance(sizes, ast.Constant) and isinstance(sizes.value, int) else None
-
-
-def _nested(data: ast.expr) -> int:
-    """How deep lists of numbers lie in each other."""
-    depth = 0
-    while isinstance(data, ast.List | ast.Tuple) and data.elts:
-        data, depth = data.elts[0], depth + 1
-    return depth

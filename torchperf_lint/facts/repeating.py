@@ -9,15 +9,16 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.conditions import words
 from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.put_together import as_long_as
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 
 _NAME = "repeat_interleave"
-MADE, NUMBERED, SUMMED, SHARED = "made", "numbered", "summed", "shared"
+MADE, NUMBERED, SUMMED, SHARED, BESIDE = "made", "numbered", "summed", "shared", "beside"
 """How the host can know the size: the counts were on the host a moment ago; positions are numbered, of something that
-has that size already; the sum of the counts is read in the same function; or several results by the same counts need
-one read only."""
+has that size already; the sum of the counts is read in the same function; several results by the same counts need
+one read only; or what the result is put together with is as long."""
 _READS = frozenset({"item", "int", "tolist", "max", "cpu"})
 
 
@@ -29,6 +30,8 @@ class Repeated(NamedTuple):
     value: Value
     known: str | None
     """How the host can know the size; None where nothing shows that it can."""
+    size: str | None = None
+    """The size as it is written, by what the result is put together with."""
 
 
 def repeated_by_counts(file: SourceFile) -> list[Repeated]:
@@ -50,7 +53,15 @@ def _repeated(file: SourceFile) -> Iterator[Repeated]:
             continue
         value = on_device(file, site, counts)
         if value is not None and value.kind == "tensor":
-            yield Repeated(site, counts, value, _known(file, site, what, counts))
+            known, size = _known(file, site, what, counts), as_long_as(site, _dimension(file, site))
+            yield Repeated(site, counts, value, known or (BESIDE if size is not None else None), size)
+
+
+def _dimension(file: SourceFile, site: Site) -> int:
+    """The dimension that is repeated along, where a number tells it; else the first, which a flat result has."""
+    of_torch = file.denotes(site.call.func, site) == f"torch.{_NAME}"
+    given = site.keyword("dim") or next(iter(site.call.args[2 if of_torch else 1 :]), None)
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else 0
 
 
 def _says_size(call: ast.Call) -> bool:

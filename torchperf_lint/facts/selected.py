@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.columns import taken_by_columns, taken_by_names
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.fixed_masks import fixed_in
 from torchperf_lint.facts.group_masks import is_by_group, is_full
@@ -117,6 +119,9 @@ class _Uses:
                 current, parent = parent, self.around.parents.get(parent)
             if isinstance(parent, ast.Assign):
                 return self._bound(parent, current, hops, counts)
+            taken = taken_by_columns(self.around, current) if self.selection.form == INDICES else None
+            if taken is not None:
+                return self._of_places(taken, hops, counts)
             if isinstance(parent, ast.Tuple):
                 return self._unpacked(parent, current, hops, counts)
             found = self._step(parent, current, counts)
@@ -270,7 +275,24 @@ class _Uses:
             by_mask = is_by_mask(self.selection, target) and fits(self.selection, statement.value)
             back = self._takes_places(target) and puts_back(self.selection, target, statement.value)
             return {WRITTEN} if by_mask or back else {_OTHER}
+        if isinstance(target, ast.Tuple) and len(target.elts) > 1 and self.selection.form == INDICES:
+            return self._together(target, statement.value, hops, counts)
         return self._through(self._name_of(target), statement.value, hops, counts)
+
+    def _together(self, target: ast.Tuple, value: ast.AST, hops: int, counts: bool) -> set[str]:
+        """Where what is taken by `rows, cols = torch.where(m)` ends, if they are used for nothing else."""
+        names = [chain(element) for element in target.elts]
+        uses = [use for name in names for use in self._uses(name, value)]
+        taken = taken_by_names(self.around, names, uses) if value is self.spot.expression and hops > 0 else None
+        ends = [self._of_places(one, hops - 1, counts) for one in taken or ()]
+        return set().union(*ends) if ends else {_OTHER}
+
+    def _of_places(self, taken: ast.Subscript, hops: int, counts: bool) -> set[str]:
+        """Where what all the places of a mask take ends, or what is put there."""
+        if isinstance(taken.ctx, ast.Load):
+            return self.ends(taken, hops, counts)
+        statement = self.around.statement(taken)
+        return {FILLED if isinstance(statement, ast.Assign) and self._is_number(statement.value) else _OTHER}
 
     def _unpacked(self, value: ast.Tuple, part: ast.AST, hops: int, counts: bool) -> set[str]:
         """`x, y = x[mask], y[mask]`: where the name ends that takes this part."""
@@ -286,18 +308,22 @@ class _Uses:
         """Where all uses of a name end that is bound to a value."""
         if name is None or hops <= 0:
             return {_OTHER}
+        found: set[str] = set()
+        for use in self._uses(name, value):
+            found |= self.ends(use, hops - 1, counts)
+            if _OTHER in found:
+                break
+        return found or {_OTHER}
+
+    def _uses(self, name: str, value: ast.AST) -> Iterator[ast.Name]:
+        """Where a name is read that may be bound to a value."""
         body = self.spot.file.project.body(self.spot.file.path)
         assert body is not None
-        found: set[str] = set()
         for use in self.around.of_kinds((ast.Name,)):
             if not isinstance(use, ast.Name) or use.id != name or not isinstance(use.ctx, ast.Load):
                 continue
-            reaching = body.reaching(self.spot.function, name, body.at(use)) or ()
-            if any(d.value is value for d in reaching):
-                found |= self.ends(use, hops - 1, counts)
-                if _OTHER in found:
-                    break
-        return found or {_OTHER}
+            if any(d.value is value for d in body.reaching(self.spot.function, name, body.at(use)) or ()):
+                yield use
 
     def _takes_places(self, target: ast.Subscript) -> bool:
         """Whether what is written is at the places that the selection gives: `x[rows]`, with `rows = m.nonzero()`."""
@@ -323,11 +349,14 @@ def _compares_two(call: ast.Call) -> bool:
 
 
 def _takes_by(call: ast.Call, node: ast.AST) -> bool:
-    """`torch.index_select(x, 0, rows)`, `x.index_select(0, rows)`: what `x[rows]` is."""
-    if last_part(chain(call.func)) != "index_select" or not call.args or call.args[-1] is not node:
+    """`torch.index_select(x, 0, rows)`, `x.index_select(0, rows)`, `x.gather(0, rows)`: what `x[rows]` is."""
+    if last_part(chain(call.func)) not in ("index_select", "gather"):
         return False
-    dim = call.args[-2] if len(call.args) > 1 else None
-    return isinstance(dim, ast.Constant) and dim.value == 0
+    named = {k.arg: k.value for k in call.keywords}
+    index = named.get("index", call.args[-1] if call.args else None)
+    dim = named.get("dim", call.args[-2] if len(call.args) > 1 else None)
+    given = node.value if isinstance(node, ast.keyword) else node
+    return index is given and isinstance(dim, ast.Constant) and dim.value == 0
 
 
 def _keeps_first(index: ast.expr) -> bool:

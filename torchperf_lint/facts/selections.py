@@ -6,7 +6,7 @@ The size is needed on the host to allocate the result; the host waits for it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
@@ -63,10 +63,29 @@ def base_of(selection: Selection) -> Value | None:
     if mask.kind == "array" or (mask.kind == "tensor" and mask.device == HOST):
         return None  # a mask of the host is copied to the device: another rule's
     value = on_device(file, spot, selection.base)
+    if value is not None and value.kind == "batch" and mask.kind == "tensor":
+        value = value._replace(kind="tensor")  # no other container takes a tensor for an index
     if value is None and mask.kind == "tensor" and file.value(selection.base, spot).kind == "unknown":
         masked = on_device(file, spot, selection.mask)  # what is indexed by a tensor that may be there is there, too
         value = masked.weaker(Confidence.LIKELY) if masked is not None else None
     return value if value is not None and value.kind == "tensor" else None
+
+
+def base_beside(selection: Selection, found: Sequence[Selection]) -> Value | None:
+    """What `base_of` gives, or a tensor, where the same mask selects from one on the device elsewhere: what one mask
+    selects from lies together."""
+    value = base_of(selection)
+    spot = selection.spot
+    if value is not None or spot.file.value(selection.base, spot).kind != "unknown":
+        return value
+    for other in found:
+        alike = other is not selection and (other.spot.function, other.key) == (spot.function, selection.key)
+        beside = base_of(other) if alike else None
+        if beside is not None:
+            name = ast.unparse(other.base)
+            told = f"the same mask selects from `{name}`, a tensor: {beside.because}"
+            return beside.weaker(Confidence.LIKELY).with_reason(told)
+    return None
 
 
 def _subscript(node: ast.Subscript) -> list[ast.expr]:

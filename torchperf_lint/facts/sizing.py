@@ -13,6 +13,7 @@ from torchperf_lint.facts.indexed_texts import gives_text, is_given_one_tensor
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.lookups import names_a_count, names_an_entry
 from torchperf_lint.facts.one_number import is_element, is_one, picks_one
+from torchperf_lint.facts.one_place import is_shown_to_be_one, picks_by_one
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -52,6 +53,8 @@ class Sized(NamedTuple):
     """Whether it is only where a slice of a known length begins, which the device can gather."""
     text: bool = False
     """Whether it picks a word or a character, which no device has."""
+    alone: bool = False
+    """Whether it is an index of a tensor on the device, which can pick by it: `x[i.view(1)]`."""
 
 
 def sized(file: SourceFile) -> list[Sized]:
@@ -76,9 +79,11 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
         assert isinstance(spot.expression, ast.Subscript)
         for operand in _indices(file, spot, spot.expression.slice):
             if may_be_tensor(spot, operand):
+                several = _in_inner_loop(file, spot, operand)
                 window = _begins_window(file, spot, spot.expression, operand)
                 text = gives_text(file, spot, spot.expression)
-                yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand), window=window, text=text)
+                alone = picks_by_one(file, spot, spot.expression, operand)
+                yield Sized(spot.at(operand), operand, several, window=window, text=text, alone=alone)
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
         operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a) or _is_given_one_number(site, a)]
         if operands and _takes_sizes(file, site):
@@ -117,7 +122,11 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
     for part in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(part, ast.Slice):
             yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
-        elif isinstance(part, ast.expr) and (_is_one_number(file, place, part) or _of_a_list(file, place, node, part)):
+        elif isinstance(part, ast.expr) and (
+            _is_one_number(file, place, part)
+            or _of_a_list(file, place, node, part)
+            or is_shown_to_be_one(file, place, part)
+        ):
             yield part
 
 
@@ -140,7 +149,8 @@ def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) 
     if tested is not None and tested.holds and tested.classes in ("list", "tuple", "(list, tuple)"):
         return True
     value = file.value(whole, place)
-    return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
+    listed = value.kind == "sequence" and not is_mapping(value)  # a tensor as the key of a dict is no number
+    return listed or (value.kind == "module" and "ModuleList" in value.because)
 
 
 def _before_shift(part: ast.expr) -> ast.Name | None:

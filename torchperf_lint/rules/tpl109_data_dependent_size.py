@@ -35,7 +35,7 @@ from torchperf_lint.facts.selections import (
     INDICES,
     STORE,
     Selection,
-    base_of,
+    base_beside,
     selections,
 )
 from torchperf_lint.facts.selections_again import is_used_again
@@ -118,8 +118,9 @@ class DataDependentSize(SourceRule):
     ```
     Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
     gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`. One mask that
-    selects from several tensors is reported all the same, as info: one search for its elements would do for all. So is
-    what is selected only to be counted, `len(x[labels == c])`, in an evaluation as well.
+    selects twice, or selects and is stored by, `out[mask] = f(x[mask])`, is reported all the same, as info, in
+    evaluations and results for a user too: one search for its elements would do for all. So is what is selected only to
+    be counted, `len(x[labels == c])`.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -146,22 +147,23 @@ class DataDependentSize(SourceRule):
         found = list(selections(file))
         causes: dict[object, str] = {}
         for selection in found:
-            what = purpose(selection)
-            if what is None and is_used_again(selection, found):
-                what = _AGAIN
-            for finding in self._judged(file, selection, what):
+            what, again = purpose(selection), is_used_again(selection, found)
+            what = _AGAIN if what is None and again else what
+            for finding in self._judged(file, selection, what, again, found):
                 cause = _cause(selection, causes)
                 doubted = finding.confidence is Confidence.POSSIBLE  # it would hide what is shown by default
                 yield replace(finding, root_cause=f"{cause}, perhaps" if doubted else cause)
 
-    def _judged(self, file: SourceFile, selection: Selection, what: str | None) -> Iterator[Finding]:
+    def _judged(
+        self, file: SourceFile, selection: Selection, what: str | None, again: bool, found: list[Selection]
+    ) -> Iterator[Finding]:
         spot = selection.spot
         evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
-        # Who evaluates may want what is selected; of what is only counted nobody wants the elements.
-        disputable = what is None or spot.hot.optional or (evaluates and what != COUNTED)
+        # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again.
+        disputable = what is None or spot.hot.optional or (evaluates and what != COUNTED and not again)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
-        value = base_of(selection)
+        value = base_beside(selection, found)
         if value is None:
             return
         mask = short(words(_as_mask(selection, what)))
@@ -261,7 +263,8 @@ _INSTEAD: dict[str | None, str] = {
     ".tolist())` waits once, and not for each sample; rows that lie sorted need no `argsort`",
     FULL: "the mask cannot leave out any, or the shapes would not fit: number the rows, `x[torch.arange(len(n), "
     "device=n.device), n]`, or `x.gather(1, n[:, None])`",
-    _AGAIN: "find the elements once and take them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, then "
-    "`x[rows]`, `y[rows]`, which wait no more",
+    _AGAIN: "find the elements once, and take and store them by their indices: `rows = "
+    "{whole}.nonzero(as_tuple=True)`, then `x[rows]`, `y[rows]` (beside other indices `x[i, rows[0]]`), which wait no "
+    "more",
     None: "keep the full size and a mask beside it, where the algorithm allows that",
 }

@@ -8,7 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.repeating import MADE, NUMBERED, SHARED, SUMMED, repeated_by_counts
+from torchperf_lint.facts.repeating import BESIDE, MADE, NUMBERED, SHARED, SUMMED, Repeated, repeated_by_counts
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -20,8 +20,9 @@ class RepeatInterleaveTensorNoOutputSize(SourceRule):
     ## What it does
     Flags `repeat_interleave` by a tensor of counts on the device without `output_size=`, in training steps, forward
     passes and evaluation batches (the last are reported as info), where the host can know the size: positions are
-    numbered (`torch.arange(batch)`) of something that has that size already, the function reads the sum of the counts
-    anyway, the counts were uploaded right there, or several results by the same counts need one read only.
+    numbered (`torch.arange(batch)`) of something that has that size already, what the result is put together with is as
+    long (`torch.cat([x, result], dim=-1)`), the function reads the sum of the counts anyway, the counts were uploaded
+    right there, or several results by the same counts need one read only.
 
     ## Why it is slow
     The result is as large as the sum of the counts, so torch reads that sum from the device before it can allocate
@@ -108,7 +109,7 @@ class RepeatInterleaveTensorNoOutputSize(SourceRule):
                 found.site,
                 message=f"`{file.brief(found.site.call)}` is as large as the sum of `{counts}`, which the host reads, "
                 f"and waits for the device, {hot.when}",
-                instead=_INSTEAD[found.known].format(counts=counts),
+                instead=_INSTEAD[_written(found)].format(counts=counts, size=found.size),
                 value=found.value,
                 hot=hot,
                 severity=Severity.INFO if disputable or hot.kind == "eval" or hot.evaluates else None,
@@ -121,7 +122,13 @@ class RepeatInterleaveTensorNoOutputSize(SourceRule):
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
+def _written(found: Repeated) -> str | None:
+    """How the advice is written: a size that has a name is told by it, whatever else shows that the host knows it."""
+    return BESIDE if found.size is not None and found.known in (NUMBERED, SHARED) else found.known
+
+
 _INSTEAD = {
+    BESIDE: "pass `output_size={size}`: what the result is put together with is as long, which the host knows",
     MADE: "give the number itself, or pass `output_size=`: what was uploaded here is known on the host",
     NUMBERED: "pass `output_size=`: the length of what these numbers index is known on the host, `nodes.shape[0]`",
     SUMMED: "read the sum first, and pass it: `output_size=total`",

@@ -27,8 +27,9 @@ class TensorAsIndexOrSize(SourceRule):
     factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
     times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
     tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
-    begins there, `x[i : i + 1]`; random numbers that are drawn on the device only to be read; and what the host had
-    before it copied, or filled it in, there.
+    begins there, `x[i : i + 1]`, or a tensor without dimensions picks from one on the device, `x[scores.argmax()]`,
+    which can be done there; random numbers that are drawn on the device only to be read; and what the host had before
+    it copied, or filled it in, there.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -83,8 +84,8 @@ class TensorAsIndexOrSize(SourceRule):
                 x[i, : i + 1].mul_(2)
             return x
     ```
-    One such read a step, for a size that everything after it needs, is only `possible`: shown with
-    `--confidence possible`.
+    So does an index with a dimension, of one number too: `x[i.view(1)]`. One such read a step, for a size that
+    everything after it needs, is only `possible`: shown with `--confidence possible`.
 
     ## Fix safety
     There is no automatic fix: where the lengths come from only the author knows.
@@ -118,7 +119,7 @@ class TensorAsIndexOrSize(SourceRule):
         assert hot is not None
         drawn = is_drawn(file, place, found.operand)
         had = uploaded_on(file, place, below_reductions(found.operand)) if not found.several else None
-        told = found.several or found.again or found.window or together or drawn or had is not None
+        told = found.several or found.again or found.window or found.alone or together or drawn or had is not None
         disputable = hot.optional or not told
         written = short(words(found.operand))
         at_once = picked_together(place, found.operand) if found.several else None
@@ -134,6 +135,8 @@ class TensorAsIndexOrSize(SourceRule):
             if at_once is not None
             else _TEXTS
             if found.text
+            else _ALONE
+            if found.alone
             else _SEVERAL
             if found.several
             else _AGAIN
@@ -180,6 +183,11 @@ _PICKED = "pick all of them at once, by the index as it is on the device: `{}`"
 _WINDOW = (
     "gather what has a known length on the device: `x.index_select(0, i.view(1))` for `x[i : i + 1]`, "
     "`x.index_select(0, i + torch.arange(n, device=x.device))` for `x[i : i + n]`"
+)
+_ALONE = (
+    "give the index a dimension, and it stays on the device: `x[i.view(1)].squeeze(0)` for `x[i]`, `x[i.view(1)] = y` "
+    "to store; where a loop goes over the indices, index by all of them at once, or read them in one copy before it, "
+    "`indices.tolist()`"
 )
 _HAD = "the host has it: line {} makes what it is read from of the host's own numbers; take it from those"
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
