@@ -1,8 +1,8 @@
 """The constants that an expression is seen to be: written, given by its class or by callers, an option's default.
 
-    def __init__(self, args, every=2):       parser.add_argument("--tau", type=float, default=0.005)
-        self.every = every                   # 2, and what calls give
-        self.tau = args.tau                  # 0.005, unless somebody asks
+def __init__(self, args, every=2):       parser.add_argument("--tau", type=float, default=0.005)
+    self.every = every                   # 2, and what calls give
+    self.tau = args.tau                  # 0.005, unless somebody asks
 """
 
 from __future__ import annotations
