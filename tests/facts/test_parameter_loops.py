@@ -312,6 +312,7 @@ ALONE = """\
 actor, target = nn.Linear(3, 1), nn.Linear(3, 1)
 optimizer = torch.optim.Adam(actor.parameters())
 for state in states:
+    action = actor(torch.from_numpy(state)).detach().numpy()
     actor(torch.from_numpy(state)).sum().backward()
     optimizer.step()
     for p, q in zip(actor.parameters(), target.parameters()):
@@ -322,3 +323,4 @@ for state in states:
 def test_a_program_that_stays_on_the_host_launches_nothing():
     assert _kinds(ALONE) == []
     assert _kinds(ALONE.replace("nn.Linear(3, 1), ", 'nn.Linear(3, 1).to("cuda"), ')) == [BLEND]
+    assert _kinds("\n".join(line for line in ALONE.splitlines() if "numpy()" not in line)) == [BLEND]

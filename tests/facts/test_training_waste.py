@@ -222,7 +222,7 @@ def test_small_networks_of_the_host(moved, thrown):
     text = f"{NET}class Agent:\n        def __init__(self):\n            self.net = Net(){moved}\n"
     text += "            self.optimizer = torch.optim.Adam(self.net.parameters())\n\n"
     text += "        def choose_action(self, state):\n"
-    text += "            return self.net(torch.from_numpy(state)).detach().sum(1).numpy()\n\n"
+    text += "            return self.net(torch.from_numpy(state)).detach().numpy()\n\n"
     text += "        def learn(self, state):\n            self.net(state).sum().backward()\n"
     text += "            self.optimizer.step()\n"
     assert bool(list(thrown_graphs(file_of(text)))) is thrown
