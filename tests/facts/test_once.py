@@ -47,6 +47,12 @@ def test_what_is_stored_is_found_again(code, once):
     [
         ("bank = None\nfor x in xs:\n    if bank is None: bank = make(x)", True),
         ("bank = None\nfor x in xs:\n    if rank == 0 and bank is None: bank = make(x)", True),
+        ("bank = None\nfor x in xs:\n    if bank is None:\n        if a: bank = f(x)\n        else: bank = g(x)", True),
+        ("bank = None\nfor x in xs:\n    if bank is None:\n        with no_grad(): bank = f(x)", True),
+        (
+            "bank = None\nfor x in xs:\n    if bank is None:\n        if a: bank = f(x)\n        else: other = g(x)",
+            False,
+        ),
         ("bank = None\nif bank is None: bank = make(x)", False),
         ("for x in xs:\n    bank = None\n    if bank is None: bank = make(x)", False),
         ("bank = None\nfor x in xs:\n    if bank is None: bank = make(x)\n    use(bank)\n    del bank", False),

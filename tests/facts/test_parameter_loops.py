@@ -306,3 +306,21 @@ def each(ema: nn.Module, model: nn.Module, mix):
 def test_the_step_of_one_layer():
     step = STEP.replace("model: nn.Module, ", "").replace("    for x", "    model = nn.Linear(4, 1)\n    for x")
     assert _kinds(f"{step}        for p in model.parameters():\n            p.data.add_(p.grad, alpha=-d)\n") == []
+
+
+ALONE = """\
+actor, target = nn.Linear(3, 1), nn.Linear(3, 1)
+optimizer = torch.optim.Adam(actor.parameters())
+for state in states:
+    action = actor(torch.from_numpy(state)).detach().numpy()
+    actor(torch.from_numpy(state)).sum().backward()
+    optimizer.step()
+    for p, q in zip(actor.parameters(), target.parameters()):
+        q.data.copy_(0.1 * p.data + 0.9 * q.data)
+"""
+
+
+def test_a_program_that_stays_on_the_host_launches_nothing():
+    assert _kinds(ALONE) == []
+    assert _kinds(ALONE.replace("nn.Linear(3, 1), ", 'nn.Linear(3, 1).to("cuda"), ')) == [BLEND]
+    assert _kinds("\n".join(line for line in ALONE.splitlines() if "numpy()" not in line)) == [BLEND]

@@ -39,6 +39,21 @@ def test_of_a_parameter_by_its_calls_and_its_default(calls, values):
     assert seen(snippet, "use(every)") == values
 
 
+@pytest.mark.parametrize(
+    ("calls", "values"),
+    [
+        ("f()", {False}),
+        ("f(fp16=True)", {True}),
+        ("f(fp16=True); f(other=2)", {True, False}),
+        ("f(fp16=some())", {None}),
+        ("f(**some())", {None}),
+    ],
+)
+def test_of_what_is_passed_beyond_the_named_parameters(calls, values):
+    snippet = f"def f(**kwargs):\n    use(kwargs.get('fp16', False))\n\n\ndef g(some):\n    {calls}\n"
+    assert seen(snippet, "use(kwargs.get('fp16', False))") == values
+
+
 def test_of_a_parameter_without_a_default():
     assert seen("def f(every):\n    use(every)", "use(every)") == {None}
 

@@ -40,6 +40,8 @@ def stream_of(iterates, parameters="path", kept="self.path = path"):
         ("yield from self.helper()", "open(self.path)"),
         ("for n in range(10):\n    print(n)\nyield 1", ""),
         ("yield from self.path", ""),
+        ("for rows in self.path:\n    for n in range(len(rows)):\n        yield rows[n]", ""),
+        ("for _ in range(3):\n    for line in self.path:\n        yield line", "range(3)"),
         ("info = get_worker_info()\nyield from range(10)", None),
         ("for _ in range(10):\n    yield random.random()", None),
     ],

@@ -176,3 +176,18 @@ def test_words_and_characters_are_picked_by_integers(turn, spelled, operands):
     seen = [one for one in sized(file) if file.value(one.operand, one.place).on_device]
     assert [ast.unparse(one.operand) for one in seen] == operands
     assert all(one.several and one.text for one in seen)
+
+
+@pytest.mark.parametrize(
+    ("given", "operands"), [("points, ends = given", ["ends[i - 1]", "ends[i]"]), ("points, ends = self.given", [])]
+)
+def test_the_bounds_that_a_part_of_what_is_given_holds(given, operands):
+    code = f"""
+    class Pool(nn.Module):
+        def forward(self, given):
+            {given}
+            return [points[ends[i - 1] : ends[i]].sum(0) for i in range(1, ends.shape[0])]
+    """
+    files = texts(code)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [ast.unparse(one.operand) for one in sized(file)] == operands

@@ -215,3 +215,14 @@ def test_gradients_dropped_twice(body, lines):
 def test_tables_computed_anew(made, kernels):
     text = f"class M(nn.Module):\n    def forward(self, x: torch.Tensor):\n        t = {made}\n        return x + t\n"
     assert [table.kernels for table in constant_tables(file_of(text))] == kernels
+
+
+@pytest.mark.parametrize(("moved", "thrown"), [("", False), (".cuda()", True)])
+def test_small_networks_of_the_host(moved, thrown):
+    text = f"{NET}class Agent:\n        def __init__(self):\n            self.net = Net(){moved}\n"
+    text += "            self.optimizer = torch.optim.Adam(self.net.parameters())\n\n"
+    text += "        def choose_action(self, state):\n"
+    text += "            return self.net(torch.from_numpy(state)).detach().numpy()\n\n"
+    text += "        def learn(self, state):\n            self.net(state).sum().backward()\n"
+    text += "            self.optimizer.step()\n"
+    assert bool(list(thrown_graphs(file_of(text)))) is thrown

@@ -63,3 +63,25 @@ def test_what_does_some_work_has_methods_of_its_own(name, kind):
         return {name}
     """
     assert value_of(code, name).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("taken", "use", "kind"),
+    [
+        ("x, o = given", "x[:, 0]", "tensor"),
+        ("x, *o = given", "x[:, 0]", "tensor"),
+        ("o, x = given", "(x > 0).any()", "tensor"),
+        ("o, x = given", "len(x)", "unknown"),
+        ("o, x = self.sizes", "x[:, 0]", "unknown"),
+        ("o, x = read(given)", "x[:, 0]", "unknown"),
+    ],
+)
+def test_a_part_of_what_a_module_is_given(taken, use, kind):
+    code = f"""
+    class Net(nn.Module):
+        def forward(self, given):
+            {taken}
+            {use}
+            return keep(x)
+    """
+    assert value_of(code, "x").kind == kind

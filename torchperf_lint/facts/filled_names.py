@@ -16,7 +16,7 @@ def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
 
     A loop keeps its names from turn to turn, unless it sets them back itself; a function's call does not.
     """
-    missing = missing_names(node.test) & {name for statement in node.body for name in _filled_by(statement)}
+    missing = missing_names(node.test) & _filled_in(node.body)
     if not missing:
         return False
     loop = _innermost_loop(body, node)
@@ -38,6 +38,14 @@ def _is_none(test: ast.Compare) -> bool:
 def _filled_by(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.Assign) and not _empty(statement.value):
         yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
+    elif isinstance(statement, ast.If):  # whichever way it goes
+        yield from _filled_in(statement.body) & _filled_in(statement.orelse)
+    elif isinstance(statement, ast.With):
+        yield from _filled_in(statement.body)
+
+
+def _filled_in(block: Sequence[ast.stmt]) -> set[str]:
+    return {name for statement in block for name in _filled_by(statement)}
 
 
 def _emptied_in(loop: ast.AST) -> Iterator[str]:

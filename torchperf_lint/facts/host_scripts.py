@@ -31,14 +31,30 @@ def stays_on_host(file: SourceFile) -> bool:
     return file.once(_judged)
 
 
+def hands_out_arrays(file: SourceFile) -> bool:
+    """Whether a file names no device, and takes arrays of what it computes without a copy: on a device that raises."""
+    return file.once(_takes_arrays)
+
+
+def _takes_arrays(file: SourceFile) -> bool:
+    text = file.text
+    if not _ON_HOST.search(text) or _COPIES.search(text) or _names_a_device(file):
+        return False
+    return not _only_checks_itself(file)
+
+
+def _names_a_device(file: SourceFile) -> bool:
+    if file.mentions(_ELSEWHERE[:3]):
+        return True
+    small = file.text.lower()  # texts are sought for words in a tenth of the time that one expression of them takes
+    return any(word in small for word in _ELSEWHERE) or _BACKENDS.search(small) is not None
+
+
 def _judged(file: SourceFile) -> bool:
     text = file.text
-    if file.mentions(_ELSEWHERE[:3]):
+    if _names_a_device(file):
         return False
-    small = text.lower()  # texts are sought for words in a tenth of the time that one expression of them all takes
-    if any(word in small for word in _ELSEWHERE) or _BACKENDS.search(small):
-        return False
-    if _ON_HOST.search(text) and not _COPIES.search(text) and not _only_checks_itself(file):
+    if hands_out_arrays(file):
         return True
     if ".backward(" not in text:
         return False

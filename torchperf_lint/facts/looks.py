@@ -49,9 +49,18 @@ def _terms(node: ast.expr) -> list[ast.expr]:
 
 
 def _is_given(place: Place, node: ast.expr) -> bool:
-    """Whether elements are taken of a parameter of which nothing says what it is: `x[i, lengths[i] :] = 0`."""
-    parameters = place.file.outline.functions[place.function].parameters
-    return isinstance(node, ast.Name) and any(p.name == node.id and not p.annotation for p in parameters)
+    """Whether elements are taken of a parameter of which nothing says what it is: `x[i, lengths[i] :] = 0`.
+
+    Or of a part of one: `points, features, offsets = inputs`.
+    """
+    if not isinstance(node, ast.Name):
+        return False
+    given = {p.name for p in place.file.outline.functions[place.function].parameters if not p.annotation}
+    if node.id in given:
+        return True
+    body = place.file.project.body(place.file.path)
+    bound = body.definitions(place.function).get(node.id, ()) if body is not None and given else ()
+    return any(d.how == "item" and isinstance(d.value, ast.Name) and d.value.id in given for d in bound)
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:

@@ -40,7 +40,7 @@ from torchperf_lint.facts.step_batches import batch_of_step, says_no_more
 from torchperf_lint.facts.summed_on_host import stays_on_host
 from torchperf_lint.facts.tested_classes import OPEN, known_around, of_tested_class
 from torchperf_lint.facts.tried_out import is_made_up, is_tried_out
-from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
+from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
     CALLER_HOPS,
@@ -159,6 +159,7 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     if value.kind == "unknown":
         returned = any(d.how == "assign" and isinstance(d.value, ast.Call) for d in reaching)
         used = from_uses(values, name, frame, body, returned) if reaching or is_parameter else UNKNOWN
+        used = used if used.kind != "unknown" else of_unpacked(values, name, reaching, frame, body)
         from_host = used.kind == "tensor" and used.device == ANYWHERE and _all_from_host(values, reaching, frame, body)
         return used.moved(HOST) if from_host else used
     return value

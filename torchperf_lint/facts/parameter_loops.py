@@ -21,6 +21,7 @@ from torchperf_lint.facts.descents import descends
 from torchperf_lint.facts.few_parameters import goes_over_few
 from torchperf_lint.facts.foreach_forms import asks_for_norms, blends, changes, is_elementwise, moves_or_reads
 from torchperf_lint.facts.helper_blends import given_blends, helper_blends
+from torchperf_lint.facts.host_scripts import hands_out_arrays
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parameters import per_parameter
@@ -62,6 +63,8 @@ def updates(file: SourceFile) -> Iterator[Update]:
     """The loops of a file that run every step and update parameters with what has a form for lists."""
     if "_foreach_" in file.text:
         return  # whoever knows the forms had a reason
+    if hands_out_arrays(file):
+        return  # nothing is launched there, and torch goes through the lists one by one itself
     for function in sorted({r.function for r in file.outline.regions if r.kind == "loop" and _OVER.search(r.detail)}):
         for node in file.enclosing(function).of_kinds((ast.For,)):
             assert isinstance(node, ast.For)

@@ -59,6 +59,7 @@ _PLAIN_HINT = pattern(
 )
 _ANEW = frozenset({"tensor", "from_numpy", "numpy", "tolist", "item"}) | api.LEGACY_TYPES
 """What gives something of another kind, or on the host, whatever it was given."""
+_CONVERTS = frozenset("float long int half double bool".split())
 _BARE_CONTAINER = pattern(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
 """`-> list` says nothing of what is in it."""
 
@@ -230,9 +231,14 @@ def _is_another(body: Body, function: int, name: ast.Name) -> bool:
 
 
 def _makes_anew(node: ast.expr | None) -> bool:
-    """`torch.tensor(k)`, `{k: torch.tensor(v) for k, v in x.items()}`."""
+    """`torch.tensor(k)`, `{k: torch.tensor(v) for k, v in x.items()}`, `torch.stack([from_numpy(f(e)) for e in x])`."""
     node = node.value if isinstance(node, ast.DictComp) else node.elt if isinstance(node, ast.ListComp) else node
-    return isinstance(node, ast.Call) and last_part(chain(node.func)) in _ANEW
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CONVERTS:
+        node = node.func.value
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_part(chain(node.func))
+    return name in _ANEW or (name in ("stack", "cat") and bool(node.args) and _makes_anew(node.args[0]))
 
 
 def _or_else(results: Sequence[ast.expr | None], names: list[str]) -> list[str] | None:

@@ -1,8 +1,8 @@
 """The constants that an expression is seen to be: written, given by its class or by callers, an option's default.
 
-    def __init__(self, args, every=2):       parser.add_argument("--tau", type=float, default=0.005)
-        self.every = every                   # 2, and what calls give
-        self.tau = args.tau                  # 0.005, unless somebody asks
+def __init__(self, args, every=2):       parser.add_argument("--tau", type=float, default=0.005)
+    self.every = every                   # 2, and what calls give
+    self.tau = args.tau                  # 0.005, unless somebody asks
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from torchperf_lint.facts.arguments import unpacks
+from torchperf_lint.facts.arguments import keyword, unpacks
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.declared_options import defaults
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.project import Project
 
@@ -33,6 +34,8 @@ def constants(project: Project, node: ast.expr, key: FunctionKey, hops: int = _H
     declared = defaults(project, node, key.path)
     if declared:
         return frozenset(declared)
+    if isinstance(node, ast.Call):
+        return _of_rest(project, node, key, hops)
     body, name = project.body(key.path), chain(node)
     if body is None or hops == 0 or not name.removeprefix("self.").isidentifier():
         return _UNSEEN
@@ -52,6 +55,24 @@ def of_parameter(project: Project, key: FunctionKey, name: str, hops: int = _HOP
         if call is None or unpacks(call):
             return _UNSEEN
         given, caller = argument_for(call, record, name), FunctionKey(site.path, site.call.function)
+        found.append(own if given is None else constants(project, given, caller, hops - 1))
+    return _together(found or [own])
+
+
+def _of_rest(project: Project, node: ast.Call, key: FunctionKey, hops: int) -> Constants:
+    """`kwargs.get("fp16", False)`: what calls give by that name, and the default where one gives nothing."""
+    body = project.body(key.path)
+    function = body.functions.get(key.index) if body is not None else None
+    rest = function.args.kwarg if isinstance(function, ast.FunctionDef) else None
+    if rest is None or chain(node.func) != f"{rest.arg}.get" or len(node.args) != 2 or not is_text(node.args[0]):
+        return _UNSEEN
+    name, own = ast.literal_eval(node.args[0]), constants(project, node.args[1], key, hops - 1)
+    found: list[Constants] = []
+    for site in project.hotness.callers.get(key, ()):
+        call = call_at(project.values, site)
+        if call is None or unpacks(call):
+            return _UNSEEN
+        given, caller = keyword(call, name), FunctionKey(site.path, site.call.function)
         found.append(own if given is None else constants(project, given, caller, hops - 1))
     return _together(found or [own])
 

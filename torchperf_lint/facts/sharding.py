@@ -124,7 +124,10 @@ def _sources(project: Project, data: Thing, key: FunctionKey) -> Iterator[str]:
     node = body.functions.get(key.index) if body is not None else None
     if node is None or body is None:
         return
+    inner = {id(part) for loop in ast.walk(node) if isinstance(loop, ast.For) for part in _below(loop)}
     for part in ast.walk(node):
+        if id(part) in inner:
+            continue  # what an outer loop gives it may be a worker's own
         iterated = part.iter if isinstance(part, ast.For) else part.value if isinstance(part, ast.YieldFrom) else None
         if isinstance(part, ast.Return) and isinstance(part.value, ast.Call) and chain(part.value.func) == "iter":
             iterated = part.value
@@ -132,6 +135,10 @@ def _sources(project: Project, data: Thing, key: FunctionKey) -> Iterator[str]:
             frame = Frame(key.path, key.index, body.at(iterated))
             if _Fixed(project, data).of(iterated, frame, _DEEP):
                 yield ast.unparse(iterated)
+
+
+def _below(loop: ast.For) -> Iterator[ast.AST]:
+    return (part for statement in loop.body for part in ast.walk(statement))
 
 
 def _yields(node: ast.AST) -> bool:

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.host_scripts import hands_out_arrays
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spots import hot_functions, hot_nodes
 from torchperf_lint.facts.trainable import class_may_record, holds_layers, is_of_a_library, may_freeze
@@ -29,6 +30,8 @@ def thrown_graphs(file: SourceFile) -> Iterator[tuple[Site, ast.Call, Value]]:
     """The calls of networks in hot code whose result is detached, with the call of `detach` and what the network is."""
     if file.mentions(_GRADIENTS) or not hot_functions(file) or may_freeze(file.text):
         return
+    if hands_out_arrays(file):
+        return  # small networks, for which a graph costs next to nothing
     for end in hot_nodes(file, ast.Call):
         detach = end.expression
         assert isinstance(detach, ast.Call)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.backward_factors import graded_at
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
@@ -223,6 +225,13 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if line is None:
         return UNKNOWN
     return tensor(ANYWHERE, f"`{name}` is given to the module and used as a tensor (line {line})", Confidence.LIKELY)
+
+
+def of_unpacked(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
+    """A part of what a module is given in one piece, `points, features, offsets = inputs`, as a parameter would be."""
+    given = {parameter.name for parameter in values.index.outlines[frame.path].functions[frame.function].parameters}
+    parts = (d.how == "item" and isinstance(d.value, ast.Name) and d.value.id in given for d in reaching)
+    return of_forward(values, name, frame, body) if reaching and all(parts) else UNKNOWN
 
 
 def _is_given_levels(values: Values, frame: Frame) -> bool:
