@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.finite import checks
 from torchperf_lint.facts.gathered_numbers import gathered_numbers
@@ -128,7 +128,7 @@ class PerParameterRead(SourceRule):
             place,
             message=f"`{file.brief(place.expression)}` makes the host wait for the device once for each of "
             f"`{over}`, {hot.when}",
-            instead=_LARGER if compared is not None else _CHOOSE if then == REPLACES else _STACK,
+            instead=_LARGER if compared is not None else _CHOOSE if then in (REPLACES, SELECTS) else _STACK,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
