@@ -44,6 +44,8 @@ def chosen(body):
         "if limit and x.max() > 1:\n    x = torch.where(x > 1, x - 1, x)",
         "if torch.min(x) == torch.max(x):\n    return torch.zeros(x.shape)\nx = x - x.min()\nreturn x / x.max()",
         "x = x / 255 if x.max() > 1 else x",
+        "if x.max() > 1:\n    x = x * 2\nelif x.min() < 0:\n    x = x / 2",
+        "if x.max() > 1:\n    if limit > 3:\n        x = x * 2",
         "z = x.clone()\nif x.max() > 1:\n    z = x + 1\nx = z",
     ],
 )
@@ -73,6 +75,8 @@ def test_a_choice_that_the_device_can_make(body):
         "if x.max() > 1:\n    z = x * 2\nx = z",
         "z = None\nif z is None or x.max() > 1:\n    z = x * 2\nx = z",
         "if x.max() > 1:\n    limit = float(x.max())\nx = x * limit",
+        "if x.max() > 1:\n    x = x * 2\nelif x.min() < 0:\n    x = self.layer(x)",
+        "if x.max() > 1:\n    if self.layer(x):\n        x = x * 2",
         "while x.max() > 1:\n    x = x / 2",
         "if x.max() > 1:\n    " + "\n    ".join(f"x = x * {k}" for k in range(2, 9)),
         "n = 3 if x.max() > 1 else 4",

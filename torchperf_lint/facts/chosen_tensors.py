@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.element_wise import IN_PLACE, ONE, Arithmetic, Shapes
+from torchperf_lint.facts.masking import is_cheap
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import nodes_of
 
@@ -131,6 +132,8 @@ class _Way:
         self.operations += sum(isinstance(node, ast.BinOp | ast.Call | ast.Compare) for node in nodes_of(statement))
         if isinstance(statement, ast.Pass):
             return True
+        if isinstance(statement, ast.If):
+            return self._takes_either(statement)
         if isinstance(statement, ast.Return):
             return statement.value is not None and self._binds(_RETURNED, statement.value, statement.value)
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -141,6 +144,12 @@ class _Way:
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.keywords:
             return False
         return call.func.attr in IN_PLACE and self._changes(call.func.value, (call.func.value, *call.args))
+
+    def _takes_either(self, inner: ast.If) -> bool:
+        """A choice within: it may be made on the device too, or on the host, where that knows the answer."""
+        parts = [*inner.body, *inner.orelse]
+        leaves = any(isinstance(part, ast.Return) for part in parts)
+        return not leaves and is_cheap(inner.test) and all(map(self._takes, parts))
 
     def _binds(self, name: str, target: ast.expr, value: ast.expr) -> bool:
         shapes = Arithmetic(self.place, self.shapes).shapes(value)
@@ -210,7 +219,7 @@ def _as_read(target: ast.expr, where: ast.AST) -> ast.expr:
     """A target as an expression that reads it, in another place."""
     read = ast.parse(ast.unparse(target), mode="eval").body
     for node in nodes_of(read):
-        ast.copy_location(node, where)  # type: ignore[type-var]
+        ast.copy_location(node, where)
     return read
 
 
