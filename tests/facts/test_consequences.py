@@ -19,6 +19,7 @@ from torchperf_lint.facts.consequences import (
     RECORDS,
     REPLACES,
     SCANNED,
+    SELECTS,
     SPARES,
     consequence,
 )
@@ -57,7 +58,10 @@ def consequence_in(source):
         ("torch.tensor(0)", "self.n.zero_()", COUNTED),
         ("torch.zeros(1)", "k = (int(self.n) + x.shape[0]) % self.size; self.n[0] = k", COUNTED),
         ("torch.zeros(1)", "k = self.n + int(x.max()); self.n[0] = k", DECIDES),
-        ("torch.tensor(0)", "pass", DECIDES),
+        ("torch.tensor(0)", "pass", COUNTED),
+        ("torch.tensor(0 if m else -1)", "self.n += 1", COUNTED),
+        ("torch.tensor(0) if m else torch.tensor(-1)", "self.n += 1", COUNTED),
+        ("torch.tensor(0) if m else m.max()", "self.n += 1", DECIDES),
         ("torch.tensor(0)", "self.n += x.sum()", DECIDES),
         ("torch.tensor(0)", "self.n.copy_(x.max())", DECIDES),
         ("torch.tensor(0)", "self.n = x.max()", DECIDES),
@@ -259,7 +263,7 @@ def test_the_key_of_an_entry_only_names_it(store, expected):
         ("y = n / m if n.item() > 0 and m > 8 else 1.0", REPLACES),
         ("if n.item() == 0:\n            return self.other(x)\n        return x.sum() / n", DECIDES),
         ("if n.item() == 0:\n            return 0.0\n        return x.sum() / m", DECIDES),
-        ("if n.item() > 5:\n            return x / n\n        return x", DECIDES),
+        ("if n.item() > 5:\n            return x / n\n        return x", SELECTS),
     ],
 )
 def test_divisors_that_may_be_zero(branch, expected):

@@ -8,7 +8,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.clusters import clusters, numbers_read
-from torchperf_lint.facts.consequences import DECIDES, RAISES, RECORDS, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, RAISES, RECORDS, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.formatting import formatted
 from torchperf_lint.facts.loggers import logged
 from torchperf_lint.facts.parameters import per_parameter
@@ -90,8 +90,10 @@ class Net(nn.Module):
         ("if loss.item() > 3:\n  print(loss)\n  sys.exit(1)", RAISES),
         ("if loss.item() > 3:\n  logger.warning('large')", RAISES),
         ("assert loss.item() < 3", RAISES),
-        ("if loss.item() > 3:\n  out = out * 2", REPLACES),
-        ("if loss.item() > 3:\n  out = out * 2\nelse:\n  out[0] = 1", REPLACES),
+        ("if loss.item() > 3:\n  out = out * 2", SELECTS),
+        ("if loss.item() > 3:\n  out = out * 2\nelse:\n  out[0] = 1", SELECTS),
+        ("if loss.item() > 3:\n  out = self.f(out)", DECIDES),
+        ("if loss.item() > 3:\n  out = out @ y", REPLACES),
         ("kept.append(out if loss.item() > 3 else y)", REPLACES),
         ("if loss.item() > 3:\n  continue", DECIDES),
         ("if loss.item() > 3:\n  optimizer.step()", DECIDES),

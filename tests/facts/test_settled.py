@@ -88,3 +88,26 @@ def test_a_buffer_of_one_number_that_a_pass_sets_is_not():
     assert not settled_whole(made="start.max()")
     assert not settled_whole(made="torch.zeros(scale)")
     assert not settled_whole(test="self.scale > x.max()")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [("scale: bool = False", True), ("scale: float", True), ("scale: float | None = None", False), ("scale", False)],
+)
+def test_a_number_may_be_made_a_tensor_before(parameter, expected):
+    code = f"""\
+        class Scaler(nn.Module):
+            def __init__(self, {parameter}):
+                super().__init__()
+                if not isinstance(scale, torch.Tensor):
+                    scale = torch.as_tensor(scale)
+                self.register_buffer("scale", scale)
+
+            def forward(self, x):
+                if self.scale:
+                    return self.other(x.cuda())
+                return x
+    """
+    files = texts(code)
+    asked = truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert [consequence(spot) == COUNTED for spot in asked] == [expected]

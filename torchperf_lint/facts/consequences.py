@@ -10,6 +10,7 @@ from torchperf_lint.facts.answers import is_answer
 from torchperf_lint.facts.at_extremes import is_at_extreme
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.chosen_numbers import chooses_a_number
+from torchperf_lint.facts.chosen_tensors import chooses_tensors
 from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_reports, only_says, only_speaks
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.decided_by import decides_itself
@@ -52,6 +53,8 @@ READ = "read"
 PADDED, CHOSEN, EXTREME = "padded", "chosen", "extreme"
 """Whatever it decides, the host knew it: the side that a batch is padded on; it chooses a number for arithmetic on the
 device; it is the element at a place of which a line before has read where it is."""
+SELECTS = "selects"
+"""It chooses between tensors of one shape that are cheap to compute, both."""
 DROPPED = "dropped"
 """It leaves a mask out that has no element set."""
 EMPTY = "empty"
@@ -76,6 +79,8 @@ INSTEAD = {
     SET_UP: "no step changes it: keep its numbers, `numbers = t.tolist()`, beside it where it is set, and read those",
     PADDED: "ask the tokenizer (`padding_side`), or test the mask before it is copied to the device",
     CHOSEN: "choose on the device: `torch.where(test, a, b)` takes numbers as well as tensors",
+    SELECTS: "let the device choose between the two, which are cheap to compute and need no wait: "
+    "`torch.where(test, a, b)`, or for a bound `x.clamp(...)`",
     EXTREME: "take both from one reduction, `value, place = x.min(0)`, and read them in one copy",
     DROPPED: "ask where the batch is padded, before it is copied to the device; or pass the mask as it is, which masks "
     "nothing then",
@@ -144,7 +149,9 @@ def _spared(place: Place) -> str | None:
         return SAME
     if walks_along(place):
         return SCANNED
-    return EXTREME if is_at_extreme(place) else None
+    if is_at_extreme(place):
+        return EXTREME
+    return SELECTS if chooses_tensors(place) else None
 
 
 def _host_had_it(place: Place, node: ast.expr) -> bool:

@@ -36,8 +36,22 @@ def counter_of(place: Place, node: ast.expr) -> str | None:
     writes = list(_writes(place, owner, named))
     registered = [value for value, how in writes if how == "registered"]
     later = [value for value, how in writes if how != "registered"]
-    known = bool(registered and later) and all(_is_host_constant(value) for value in registered + later)
-    return named if known else None
+    if not registered or not all(_is_host_constant(value) for value in registered + later):
+        return None
+    # What nothing in the class changes, a checkpoint may set; what other code sets may be a result of the device.
+    return named if later or not _set_by_others(place, named) else None
+
+
+def _set_by_others(place: Place, name: str) -> bool:
+    """`module.threshold = ...`, `module.threshold.fill_(...)` through another name than `self`, in the project."""
+    for outline in place.file.project.index.outlines.values():
+        bound = (b.target for b in outline.bindings)
+        changed = (call.callee.rpartition(".")[0] for call in outline.calls if call.callee.endswith("_"))
+        for written in (*bound, *changed):
+            owner, _, attribute = written.removesuffix(".data").rpartition(".")
+            if attribute == name and owner not in ("", "self"):
+                return True
+    return False
 
 
 def _sides(node: ast.expr) -> list[ast.expr]:
@@ -150,6 +164,8 @@ def _is_host_constant(node: ast.expr) -> bool:
         return len(node.elts) <= 1 and all(map(_is_host_constant, node.elts))
     if isinstance(node, ast.BinOp):
         return isinstance(node.left, ast.Attribute) and _is_host_constant(node.right)
+    if isinstance(node, ast.IfExp):
+        return _is_host_constant(node.body) and _is_host_constant(node.orelse)
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _THROUGH:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.environments import steps_an_environment
 from torchperf_lint.facts.in_sight import steps_in_sight
+from torchperf_lint.facts.left_on_host import stays_there
 from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
 from torchperf_lint.facts.round_trips import RoundTrip, round_trip
 from torchperf_lint.facts.source import SourceFile
@@ -31,7 +32,7 @@ def _host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
     return tuple(
         _asked_for(file, reading)
         for reading in (*copy_readings(file), *copies_in_loops(file))
-        if not is_the_result(file, reading.site, reading.read)
+        if not is_the_result(file, reading.site, reading.read) and not stays_there(reading.site)
     )
 
 

@@ -35,6 +35,7 @@ _NO_TENSOR = pattern(
 """Names of modules, and of containers of tensors, which have `.cpu()` too."""
 _LOSSES = pattern(r"(?:^|_)(?:loss|losses|loss_dict|log_vars|batch_metrics)$", re.IGNORECASE)
 """What a step computes and somebody wants to see, tensors by name where `float(...)` is made of its items."""
+_JOINS = frozenset({"torch.stack", "torch.cat", "torch.concat", "torch.hstack", "torch.vstack"})
 _ELSEWHERE = frozenset(api.ARRAY_MODULES + api.PLAIN_MODULES)
 
 
@@ -52,9 +53,18 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
     if asked not in _ASKED:
         return None
     value = file.value(operand, site)
-    if asked == "cpu" and hot.kind not in ("step", "update"):
+    if asked == "cpu" and hot.kind not in ("step", "update") and not _is_joined(file, site):
         return None  # a forward pass or sampler hands containers to the host as well, and parks what it needs later
     return _unknown(file, site, operand, asked) if value.kind == "unknown" else None
+
+
+def _is_joined(file: SourceFile, site: Site) -> bool:
+    """`torch.stack([entry.score.cpu() for entry in bank])`: torch joins nothing but tensors."""
+    above = file.enclosing(site.function).ancestors(site.call)
+    listed, joined = next(above, None), next(above, None)
+    if not isinstance(listed, ast.ListComp) or listed.elt is not site.call or not isinstance(joined, ast.Call):
+        return False
+    return listed in joined.args[:1] and (file.denotes(joined.func, site) or "") in _JOINS
 
 
 def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Value | None:

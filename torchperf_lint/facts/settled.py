@@ -16,7 +16,9 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.held import changed_in
+from torchperf_lint.facts.hints import default_of, numeric_parameter
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import names_of
 
@@ -57,16 +59,25 @@ def _settled_whole(place: Place, node: ast.expr) -> bool:
     if not isinstance(node, ast.Attribute) or chain(node.value) != "self":
         return False
     owner = _owner(place, node)
-    made = [v for body, method in _methods(place, owner) for v in _registered(body, method, node.attr)] if owner else []
-    if owner is None or len(made) != 1 or not isinstance(made[0], ast.Call) or len(made[0].args) != 1:
-        return False
-    given = any(isinstance(part, ast.Name) for part in ast.walk(made[0].args[0]))  # else only a checkpoint sets it
-    number = given and isinstance(made[0].args[0], (*_NUMBERS, ast.BoolOp))
-    if last_part(chain(made[0].func)) not in _MAKING or not number:
+    if owner is None or not _of_one_number(place, owner, node.attr):
         return False
     project = place.file.project
     changing = (key for cls in project.index.ancestry(owner) for key in changed_in(project.values, cls, node.attr))
     return all(project.index.function(key).name == "__init__" for key in changing)
+
+
+def _of_one_number(place: Place, owner: Thing, name: str) -> bool:
+    """Whether a buffer is made of a number that the constructor got: `torch.tensor(limit)`, or `limit` made one."""
+    made = [(v, body, method) for body, method in _methods(place, owner) for v in _registered(body, method, name)]
+    value, body, method = made[0] if len(made) == 1 else (None, None, 0)
+    if isinstance(value, ast.Name) and body is not None:
+        # What need not be given is no buffer then.
+        given_at_all = not is_none(default_of(body.functions.get(method), value.id))
+        return given_at_all and numeric_parameter(body, method, value.id)
+    if not isinstance(value, ast.Call) or len(value.args) != 1 or last_part(chain(value.func)) not in _MAKING:
+        return False
+    given = any(isinstance(part, ast.Name) for part in ast.walk(value.args[0]))  # else only a checkpoint sets it
+    return given and isinstance(value.args[0], (*_NUMBERS, ast.BoolOp))
 
 
 def _after_writing(place: Place, name: str) -> bool:

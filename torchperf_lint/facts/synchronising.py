@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.begun_elsewhere import copies_to_host, ends_a_copy, ends_own_stream
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.clocks import TIMER, clock_behind, clocks_of, is_clock, is_timer
 from torchperf_lint.facts.index import CallSite, FunctionKey
-from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.moves import span_of_loop
 from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.source import Site, SourceFile
@@ -56,7 +55,8 @@ def is_needed(file: SourceFile, site: Site) -> bool:
     callees = [last_part(callee) for callee in _callees(file, site)]
     if any(_MEMORY.match(name) or name in _CAPTURE for name in callees):
         return True
-    return _reads_a_clock(file, site) or any(_copies_to_host(file, site, call) for call in _calls(file, site))
+    copied = any(copies_to_host(call) for call in _calls(file, site)) or ends_a_copy(file, site)
+    return _reads_a_clock(file, site) or copied
 
 
 def _reads_a_clock(file: SourceFile, site: Site) -> bool:
@@ -158,7 +158,7 @@ def times_each_step(file: SourceFile, site: Site) -> bool:
     # The allocator counts on the host: what it has handed out by now needs no wait.
     others = [name for name in callees if _MEASURED.match(name) or name in _CAPTURE or name == "elapsed_time"]
     steps = any(callee.endswith((".step", "scaler")) for callee in _callees(file, site))
-    return steps and not others and not any(_copies_to_host(file, site, call) for call in _calls(file, site))
+    return steps and not others and not any(copies_to_host(call) for call in _calls(file, site))
 
 
 def _is_asked_to_measure(file: SourceFile, site: Site) -> bool:
@@ -170,8 +170,8 @@ def _is_asked_to_measure(file: SourceFile, site: Site) -> bool:
 
 
 def may_be_needed(file: SourceFile, site: Site) -> bool:
-    """Whether the function around works with streams of its own, hands tensors to other processes, or pages them."""
-    if _is_for_paged(file, site):
+    """Whether the function around, or its class, has streams of its own; or it hands tensors on, or pages them."""
+    if _is_for_paged(file, site) or ends_own_stream(file, site):
         return True
     return any(
         last_part(callee) in _HANDS_OVER or callee.endswith(("cuda.stream", "cuda.Stream", "record_stream"))
@@ -195,15 +195,3 @@ def _callees(file: SourceFile, site: Site) -> Iterator[str]:
 
 def _calls(file: SourceFile, site: Site) -> Iterator[ast.Call]:
     return (node for node in file.enclosing(site.function).parents if isinstance(node, ast.Call))
-
-
-def _copies_to_host(file: SourceFile, site: Site, call: ast.Call) -> bool:
-    """`x.to("cpu", non_blocking=True)`, `pinned.copy_(x, non_blocking=True)`: the host must not read at once."""
-    flag = keyword(call, "non_blocking")
-    if flag is None or (isinstance(flag, ast.Constant) and not flag.value):
-        return False
-    name = last_part(chain(call.func))
-    if name == "copy_":
-        return True
-    target = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
-    return name == "to" and is_literal(target, "cpu")

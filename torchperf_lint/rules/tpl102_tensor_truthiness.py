@@ -100,7 +100,9 @@ class TensorTruthiness(SourceRule):
     `possible`: shown with `--confidence possible`. Shown in any case is what spares nothing: to ask whether a mask is
     empty before a write through it (`if mask.any(): x[mask] = 0`), or before it selects, which waits again
     (`if mask.any(): y = net(x[mask])`: rows that are found once have a length that the host knows); to ask for a
-    counter or flag in a buffer that only the host writes; to ask for the side that a batch is padded on
+    counter, flag or setting in a buffer that only the host writes; to choose between two computations of a few
+    element-wise operations that give tensors of one shape (`if norm > limit: x = x / norm`), which `torch.where` takes
+    as they are; to ask for the side that a batch is padded on
     (`mask[:, -1].sum() == len(mask)`); to go on, row by row, to where padding begins (`while x[k].sum() == 0: k -= 1`),
     which one count tells; to leave out a training step whose loss is zero; and to ask a tensor for one
     element after the other (`if scores[i] > 0.5:` in a loop over `i`), where one copy before the loop answers all.

@@ -113,6 +113,7 @@ class CpuCopyInHotLoop(SourceRule):
     an array (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in
     the project calls, in a hook or an autograd function, and where the step that calls it stands in another file, in a
     class that is no kin: what is copied may be what it has asked for.
+    An attribute that is put to the host where it stays (`self.table = self.table.cpu()`) is copied once, and silent.
     What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
     ## Fix safety

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.finite import Check, checks
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
@@ -118,6 +118,7 @@ class NanCheckEveryStep(SourceRule):
         if value is None or hot is None or hot.kind == "data":
             return
         then = consequence(place)
+        then = REPLACES if then == SELECTS else then
         disputable = hot.optional or (then == DECIDES and not skips_a_step(place, check.operand))
         mild = disputable or then in (DECIDES, REPLACES) or hot.kind == "eval"
         yield self.found(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.finite import checks
 from torchperf_lint.facts.gathered_numbers import gathered_numbers
@@ -129,13 +129,7 @@ class PerParameterRead(SourceRule):
             place,
             message=f"`{file.brief(place.expression)}` makes the host wait for the device once for each of "
             f"`{over}`, {hot.when}",
-            instead=_LARGER
-            if compared is not None
-            else _CHOOSE
-            if then == REPLACES
-            else _JOIN
-            if _copies(place.expression) and _is_whole(operand)
-            else _STACK,
+            instead=_LARGER if compared is not None else _instead(place.expression, operand, then),
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
@@ -158,6 +152,13 @@ _JOIN = (
 )
 _CHOOSE = "let the device choose: `torch.where(test, a, b)`"
 _LARGER = "let the device compare: `t.clamp(min=1.0)`, `torch.maximum(a, b)`; of a list `torch.stack(norms).max()`"
+
+
+def _instead(read: ast.expr, operand: ast.expr, then: str | None) -> str:
+    """What to write in place of a read that is compared with no other parameter's."""
+    if then in (REPLACES, SELECTS):
+        return _CHOOSE
+    return _JOIN if _copies(read) and _is_whole(operand) else _STACK
 
 
 _COPIES = frozenset({"cpu", "numpy", "tolist", "to"})

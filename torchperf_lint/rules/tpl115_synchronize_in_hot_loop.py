@@ -98,8 +98,9 @@ class SynchronizeInHotLoop(SourceRule):
             torch.cuda.synchronize()
             print(out.mean())
     ```
-    In code with streams of its own, or that hands tensors to other processes, a wait may be needed; there it is only
-    `possible`: shown with `--confidence possible`.
+    So may a wait for an event or stream be behind a copy that another method of the object has begun. In code with
+    streams of its own, or that hands tensors to other processes, a wait may be needed; there it is only `possible`:
+    shown with `--confidence possible`.
 
     ## Fix safety
     Unsafe: the call is removed, with a test that guards nothing else and an import that nothing else uses. Whether
