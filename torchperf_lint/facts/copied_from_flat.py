@@ -1,7 +1,9 @@
 """Parts of one flat tensor that a loop copies back into the tensors they were joined of, every step.
 
-    flat = _flatten_dense_tensors(grads)                  for p, part in zip(grads, _unflatten_dense_tensors(flat, grads)):
-    dist.all_reduce(flat)                                     p.copy_(part)
+    flat = _flatten_dense_tensors(grads)
+    dist.all_reduce(flat)
+    for g, part in zip(grads, _unflatten_dense_tensors(flat, grads)):
+        g.copy_(part)
 
 The parts are views: one call, `torch._foreach_copy_(grads, parts)`, copies them all.
 """
@@ -41,7 +43,7 @@ def copied_from_flat(file: SourceFile) -> Iterator[Spot]:
 
 
 def _parts(body: Body, function: int, loop: ast.For) -> set[str]:
-    """The variables of a loop that are parts of a flat tensor: `part` of `zip(grads, _unflatten_dense_tensors(...))`."""
+    """The variables of a loop that are parts of a flat tensor: `p` of `zip(grads, _unflatten_dense_tensors(...))`."""
     over, target = loop.iter, loop.target
     if not isinstance(over, ast.Call) or chain(over.func) != "zip" or not isinstance(target, ast.Tuple | ast.List):
         return set()

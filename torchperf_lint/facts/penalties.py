@@ -1,4 +1,4 @@
-"""Penalties on all parameters of a model that a loss puts together tensor by tensor: kernels for each, and as many back.
+"""Penalties on all parameters of a model that a loss puts together tensor by tensor: kernels for each, and more back.
 
     for p in model.parameters():                       norms = torch._foreach_norm(list(model.parameters()))
         loss = loss + weight * p.norm()                loss = loss + weight * torch.stack(norms).sum()
@@ -121,9 +121,9 @@ def _reads(node: ast.AST) -> bool:
 
 
 def _is_of_few(file: SourceFile, spot: Spot, over: ast.expr) -> bool:
-    """Whether a loop goes over a part of a model, or over what is seen to be few."""
+    """Whether a loop goes over a part of a model, over gradients, or over what is seen to be few."""
     loop = spot.expression
     whole = ".".join(part for part in chain(over).split(".") if part != "self")
-    if _OF_A_PART.search(whole.lower()):
+    if _OF_A_PART.search(whole.lower()) or "grad" in ast.unparse(over).lower():
         return True
     return isinstance(loop, ast.For) and goes_over_few(file, loop, spot.function)

@@ -1,11 +1,11 @@
 """Graphs that a function computes anew, differentiates and leaves behind, as the layers of reversible networks do.
 
-    with torch.enable_grad():
-        x2.requires_grad = True                                       # a leaf: the graph begins here
-        fx2 = self.f(x2)
-        torch.autograd.backward(fx2, dx1, retain_graph=True)          # and nothing goes through it again
-    with torch.no_grad():
-        x1 = y1 - fx2
+with torch.enable_grad():
+    x2.requires_grad = True                                       # a leaf: the graph begins here
+    fx2 = self.f(x2)
+    torch.autograd.backward(fx2, dx1, retain_graph=True)          # and nothing goes through it again
+with torch.no_grad():
+    x1 = y1 - fx2
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def retained_after_recomputing(file: SourceFile) -> Iterator[Site]:
         return
     for site in file.hot_calls("backward"):
         through = _through(site)
-        if site.hot is None or site.hot.kind not in _KINDS or through is None or not is_true(site.keyword("retain_graph")):
+        trains = site.hot is not None and site.hot.kind in _KINDS
+        if not trains or through is None or not is_true(site.keyword("retain_graph")):
             continue
         block = _block(site)
         if block is not None and _is_made_in(site, block, through) and not _is_used_behind(site, block):
@@ -77,7 +78,7 @@ def _differentiates(statement: ast.stmt) -> bool:
 
 
 def _made_leaves(statement: ast.stmt) -> set[str]:
-    """`x.requires_grad = True`, `x.requires_grad_()`, which torch allows for leaves only; `x = x.detach().requires_grad_()`."""
+    """`x` of `x.requires_grad = True` and `x.requires_grad_()`, which torch allows for leaves only."""
     if isinstance(statement, ast.Assign) and is_true(statement.value):
         targets = [t for t in statement.targets if isinstance(t, ast.Attribute) and t.attr == "requires_grad"]
         return {t.value.id for t in targets if isinstance(t.value, ast.Name)}
@@ -92,7 +93,8 @@ def _made_leaves(statement: ast.stmt) -> set[str]:
 def _is_used_behind(site: Site, block: ast.With) -> bool:
     """Whether something that the block computed is read behind it where gradients are recorded, or given back."""
     bound = [t for statement in block.body if isinstance(statement, ast.Assign) for t in statement.targets]
-    made = {target.id for target in bound if isinstance(target, ast.Name)}
+    leaves = {name for statement in block.body for name in _made_leaves(statement)}
+    made = {target.id for target in bound if isinstance(target, ast.Name)} - leaves
     top = site.file.enclosing(site.function)
     end = (block.end_lineno or block.lineno, 0)
     for node in top.of_kinds((ast.Name,)):

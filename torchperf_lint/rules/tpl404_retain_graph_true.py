@@ -97,8 +97,7 @@ class RetainGraphTrue(SourceRule):
                 file,
                 site,
                 "nothing in the turn computes gradients through it again",
-                "leave `retain_graph=True` out; if a state goes from step to step, detach it: "
-                "`state = state.detach()`",
+                "leave `retain_graph=True` out; if a state goes from step to step, detach it: `state = state.detach()`",
             )
         for site in retained_after_recomputing(file):
             yield self._found(

@@ -29,8 +29,9 @@ class PerParamPythonUpdate(SourceRule):
     step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, take
     the step of plain SGD by hand, or are the whole update of an optimizer of your own, where `torch._foreach_*` has a
     form of every operation, or copy the parts of one flat tensor back, `p.copy_(part)` for those that
-    `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss (info). Optimizers, and loops that treat parameters by their names, are reported as info. Under a
-    `target-torch` before 2.0 only averages are asked for, and nothing before 1.9.
+    `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss. Optimizers, such penalties, and loops
+    that treat parameters by their names, are reported as info. Under a `target-torch` before 2.0 only averages are
+    asked for, and nothing before 1.9.
 
     ## Why it is slow
     Each turn launches its kernels for one tensor, and a model has hundreds: the host is busy for milliseconds, and
@@ -138,8 +139,8 @@ class PerParamPythonUpdate(SourceRule):
             spot,
             message=f"`for ... in {file.brief(over)}` adds a norm of each parameter to the loss, tensor by tensor, "
             f"{spot.hot.when}: kernels of their own for each of them, and again in the backward pass",
-            instead=f"{decay}compute all norms in one call, `torch._foreach_norm(parameters)`, which has a gradient, and "
-            "add up `torch.stack` of them",
+            instead=f"{decay}compute the terms of all parameters in a few calls that have gradients, "
+            "`torch._foreach_norm(parameters)`, `torch._foreach_sub`, `torch._foreach_mul`; stack them and add them up",
             hot=spot.hot,
             severity=Severity.INFO,
             confidence=_weaker(file, spot, over),
@@ -181,7 +182,7 @@ class PerParamPythonUpdate(SourceRule):
 
 def _weaker(file: SourceFile, spot: Spot, node: ast.expr) -> Confidence | None:
     """POSSIBLE for what a branch does that is only taken on request."""
-    asked = spot.hot.optional or OffFlags(file, spot.function).before(node) is not None
+    asked = spot.hot.optional or OffFlags(file, spot.function, numbers=True).before(node) is not None
     return Confidence.POSSIBLE if asked else None
 
 
