@@ -86,6 +86,8 @@ def asked(body, function=constancy):
         ("[self.prior, 1]", CONFIGURED),
         ("x.shape", SHAPE),
         ("x.shape[-2:]", SHAPE),
+        ("np.asarray(rows).shape[:2]", SHAPE),
+        ("np.asarray(rows)[0]", None),
         ("[x.size(0), 1]", SHAPE),
         ("x.numel() // 2", SHAPE),
         ("len(x)", SHAPE),
