@@ -42,6 +42,9 @@ def found(text):
         (f"{OVER} loss += p.data.norm()", []),
         (f"{OVER} loss += p.norm().item()", []),
         (f"{OVER} loss += p.detach().norm()", []),
+        # what is looked at
+        ("norm = torch.stack([p.norm() for p in model.parameters()]).norm()", []),
+        (f"{OVER} total_norm = total_norm + p.norm() ** 2", []),
         # of a part of a model; of something else; and what does more
         ("for p in critic.parameters(): loss += p.pow(2).sum()", []),
         ("for g, m in zip(grads, mean_grads): loss += (g - m).pow(2).sum()", []),

@@ -10,6 +10,7 @@ or a layer, have too few tensors to matter.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -35,6 +36,10 @@ _OF_A_PART = pattern(
 """Names of parts of a model, and of the small networks of agents."""
 
 
+_SHOWN = pattern(r"norm|magnitude|stat(?:s|istic)?$|metric|log|info", re.IGNORECASE)
+"""Names of numbers that are looked at: the norm of all weights is no term of a loss."""
+
+
 class Penalty(NamedTuple):
     """A loop or comprehension that computes a term of a loss for each parameter."""
 
@@ -56,6 +61,8 @@ def penalties(file: SourceFile) -> Iterator[Penalty]:
         terms = _terms(node) if isinstance(node, ast.For) else _term(file, spot)
         over = node.iter if isinstance(node, ast.For) else node.generators[0].iter  # type: ignore[union-attr]
         if not terms or any(_APART.search(ast.unparse(term)) for term in terms) or _is_of_few(file, spot, over):
+            continue
+        if any(_SHOWN.search(name) for name in _bound(file, spot)):
             continue
         inside = spot.at(node.body[0] if isinstance(node, ast.For) else node.elt)  # type: ignore[union-attr]
         if per_parameter(file, inside) is not None:
@@ -90,6 +97,18 @@ def _term(file: SourceFile, spot: Spot) -> list[ast.expr]:
     if not combined or len(node.generators) > 1 or _reads(node) or not _is_norm(node.elt):
         return []
     return [node.elt] if names_of(node.elt) & names_of(node.generators[0].target) else []
+
+
+def _bound(file: SourceFile, spot: Spot) -> set[str]:
+    """The names of what the terms are added up in: `loss` of `loss += p.norm()`, `decay` of `decay = sum(...)`."""
+    node = spot.expression
+    if isinstance(node, ast.For):
+        statements = list(statements_of(node))
+        added = [s for s in statements if _addend(s) is not None]
+        return names_of(*(t for s in added for t in (s.targets if isinstance(s, ast.Assign) else [s.target])))  # type: ignore[attr-defined]
+    around = file.enclosing(spot.function).around(node)
+    statement = next((part for part in around if isinstance(part, ast.Assign)), None)
+    return names_of(*statement.targets) if statement is not None else set()
 
 
 def _addend(statement: ast.stmt) -> ast.expr | None:
