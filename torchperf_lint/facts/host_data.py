@@ -105,7 +105,7 @@ def made_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:
             if step is None:
                 return None
             node, frame = step
-        elif isinstance(node, ast.Subscript) or _is_transposed(node):
+        elif isinstance(node, ast.Subscript) or _is_viewed(node):
             node = node.value
         elif isinstance(node, ast.Call):
             factory = _maker(values, node, frame)
@@ -219,15 +219,15 @@ def _below_views(values: Values, node: ast.expr, frame: Frame) -> ast.expr:
     while True:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
             node = node.func.value
-        elif (isinstance(node, ast.Subscript) and is_cut(values, node.slice, frame)) or _is_transposed(node):
+        elif (isinstance(node, ast.Subscript) and is_cut(values, node.slice, frame)) or _is_viewed(node):
             node = node.value
         else:
             return node
 
 
-def _is_transposed(node: ast.expr) -> TypeGuard[ast.Attribute]:
+def _is_viewed(node: ast.expr) -> TypeGuard[ast.Attribute]:
     """`t.T`, another view of the same numbers."""
-    return isinstance(node, ast.Attribute) and node.attr in ("T", "mT")
+    return isinstance(node, ast.Attribute) and node.attr in api.VIEW_ATTRIBUTES
 
 
 def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:

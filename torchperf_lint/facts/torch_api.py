@@ -90,6 +90,8 @@ DERIVING = frozenset(
     "masked_fill masked_fill_ rsqrt square reciprocal bernoulli unfold unflatten narrow tile movedim swapaxes".split()
 )
 """Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
+VIEW_ATTRIBUTES = frozenset(["T", "mT", "data"])
+"""Attributes that are other views of a tensor's numbers."""
 SCATTERING = frozenset("scatter scatter_ scatter_add scatter_add_ index_fill index_fill_".split())
 """Methods that put numbers where others say: one-hot rows, of zeros and labels."""
 OF_THEIR_FIRST = frozenset(
