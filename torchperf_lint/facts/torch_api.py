@@ -172,5 +172,7 @@ NUMBER_FIRST = frozenset({"pow"})
 def is_torchs_own(dotted: str | None) -> bool:
     """Whether a canonical name is of something in torch, `torch.where`, and not of what a call of that gives."""
     return dotted is not None and dotted.startswith("torch.") and "()" not in dotted
+
+
 OBJECT_COLLECTIVES = {"all_gather_object": 0, "broadcast_object_list": 0, "gather_object": 1, "scatter_object_list": 0}
 """Collectives of Python objects -> the place of the list that they put the objects of all processes into."""
