@@ -1,4 +1,4 @@
-"""Lambdas that the top of a module gives a name run where the name is called."""
+"""Lambdas that a module or a function gives a name run where the name is called."""
 
 from __future__ import annotations
 
@@ -88,3 +88,42 @@ def test_lambdas_that_call_each_other():
     helpers = "even = lambda x: odd(x.item())\nodd = lambda x: even(x)\n"
     assert hot("seen = odd(loss)", "from helpers import odd", helpers=helpers).kind == "step"
     assert hot("seen = 1", "from helpers import odd", helpers=helpers) is None
+
+
+ATTACK = """
+def attack(model, x, optimizer, steps):
+    {before}
+    gap = lambda a: torch.max(a, torch.tensor(0.0).to(a.device))
+    {after}
+    for _ in range(steps):
+        loss = {run}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def hot_within(run="gap(model(x)).sum()", before="pass", after="pass"):
+    return site_of(ATTACK.format(run=run, before=before, after=after), "torch.tensor(0.0).to(a.device)").hot
+
+
+def test_a_loop_of_the_same_function_calls_it():
+    found = hot_within()
+    assert (found.kind, found.loop is not None) == ("step", True)
+    inner = "def value(x):\n        return gap(model(x)).sum()"
+    assert hot_within("value(x)", after=inner).kind == "step"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"run": "model(x).sum()"},
+        {"run": "model(x, gap).sum()"},
+        {"run": "model(x).sum()", "after": "gap(x)"},
+        {"before": "gap = torch.relu"},
+        {"run": "value(x)", "after": "def value(x, gap=torch.relu):\n        return gap(model(x)).sum()"},
+        {"run": "model.gap(x).sum()"},
+    ],
+)
+def test_no_loop_of_the_function_calls_it(parts):
+    assert hot_within(**parts) is None

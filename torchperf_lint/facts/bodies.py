@@ -16,6 +16,7 @@ from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.signatures import default_lambdas, is_iteration
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 from torchperf_lint.facts.unset_options import none_by_default, unset_attributes
+from torchperf_lint.facts.written_names import under
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
@@ -355,7 +356,7 @@ class Body:
             for name, value, registered in self.self_assignments(function):
                 table.setdefault(name, []).append((value, registered))
             self._self_assigned[function] = table
-        return self._self_assigned[function].get(attribute, [])
+        return under(self._self_assigned[function], attribute)
 
     def augmented(self, function: int) -> list[str]:
         """The chains a function changes by `+=` and the like, each with `[` at its end."""

@@ -34,6 +34,7 @@ from torchperf_lint.facts.configured import (
 )
 from torchperf_lint.facts.constant_attributes import of_attribute
 from torchperf_lint.facts.constant_calls import of_call, part_given_back
+from torchperf_lint.facts.filled_arrays import is_drawn_into
 from torchperf_lint.facts.gathered import given_to
 from torchperf_lint.facts.held import LIST_CHANGES
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
@@ -323,7 +324,8 @@ class Look:
             stored = [*stored, *given_to(body, scope, name, "extend")]
         stored = [*stored, *put_below(body, scope, name)]
         around = self.around(body, scope)
-        if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
+        bound = all(d.how in BINDS for d in reaching) and not is_drawn_into(body, scope, name, reaching)
+        if not changes <= _KEEP_NUMBERS or not bound:
             return None
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
         if written_out(reaching) and not stored and not changes:

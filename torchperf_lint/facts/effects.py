@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_text
-from torchperf_lint.facts.substituted import written_name
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of, side_by_side
+from torchperf_lint.facts.written_names import written_name
 from torchperf_lint.patterns import pattern
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -17,13 +17,15 @@ _OWN = frozenset((*_DEFINITIONS, ast.Lambda))
 _YIELDS = (ast.Yield, ast.YieldFrom)
 _REGISTERS = pattern(r"register_(?:\w+_)?(?:buffer|parameter)$")
 _STATE = "add_state"
+_OF_SETATTR = 3
+"""Arguments."""
 _OF_TORCH = ("register_buffer", "register_parameter")
 
 
 def self_assignments(
     function: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None,
 ) -> Iterator[tuple[str, ast.expr, bool]]:
-    """(attribute, value, is registered) for each `self.attribute = value` and `self.register_buffer(...)`."""
+    """(attribute, value, is registered) for each `self.attribute = value`, `self.register_buffer(...)`, `setattr`."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not function.args.args:
         return
     own = function.args.args[0].arg
@@ -34,6 +36,22 @@ def self_assignments(
                 yield from _attributes_set(target, node.value, own)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield from _registered(node.value, own)
+            yield from _set_by_name(node.value, own)
+
+
+def _set_by_name(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
+    """`setattr(self, "name", value)`, and `self.add_module("name", module)`: what `self.name = value` does."""
+    if call.keywords:
+        return
+    if chain(call.func) == "setattr" and len(call.args) == _OF_SETATTR and chain(call.args[0]) == own:
+        name, value = call.args[1:]
+    elif chain(call.func) in (f"{own}.add_module", f"{own}.register_module") and len(call.args) == _OF_SETATTR - 1:
+        name, value = call.args
+    else:
+        return
+    written = written_name(name)
+    if written:
+        yield written, value, False
 
 
 def _registered(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.changed_in_place import base_of, changed, given_for_effect
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
@@ -25,3 +30,18 @@ def is_filled_array(values: Values, node: ast.expr, frame: Frame) -> bool:
     if name == "full":
         return len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
     return name in _FILL
+
+
+def is_drawn_into(body: Body, scope: int, name: str, made: Sequence[Definition]) -> bool:
+    """Whether a call may write into an array that a name holds: `mask = np.zeros(shape)`, `cv2.fillPoly(mask, ...)`."""
+    if not any(isinstance(d.value, ast.Call) and last_part(chain(d.value.func)) in _TO_FILL for d in made):
+        return False
+    for statement in body.statements(scope):
+        given = [base_of(argument) for argument in given_for_effect(statement)]
+        outs = [base_of(into) for node in nodes_of(statement) if isinstance(node, ast.Call) for into in changed(node)]
+        if name in (*given, *outs):
+            return True
+    return False
+
+
+_TO_FILL = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like"})

@@ -124,6 +124,8 @@ def _below(values: Values, node: ast.expr | None, frame: Frame) -> tuple[ast.exp
     """What an expression that is no call is computed from, and where that is evaluated."""
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return node.operand, frame
+    if isinstance(node, ast.Attribute) and node.attr in api.VIEW_ATTRIBUTES:
+        return node.value, frame
     if isinstance(node, ast.Name):
         return _assigned_before(values, node, frame)
     return None, frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword, unpacks_keywords
@@ -33,6 +33,7 @@ from torchperf_lint.facts.tested_numbers import tested_number
 from torchperf_lint.facts.triangles import is_triangle
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.written_into import is_cut
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -104,7 +105,7 @@ def made_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:
             if step is None:
                 return None
             node, frame = step
-        elif isinstance(node, ast.Subscript):
+        elif isinstance(node, ast.Subscript) or _is_viewed(node):
             node = node.value
         elif isinstance(node, ast.Call):
             factory = _maker(values, node, frame)
@@ -192,9 +193,7 @@ def _is_list(node: ast.expr) -> bool:
 
 
 def _moved(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:
-    bottom = receiver
-    while isinstance(bottom, ast.Call) and isinstance(bottom.func, ast.Attribute) and bottom.func.attr in api.DERIVING:
-        bottom = bottom.func.value
+    bottom = _below_views(values, receiver, frame)
     if not isinstance(bottom, ast.Call | ast.Name):
         return None
     made = made_on_host(values, receiver, frame)
@@ -213,6 +212,22 @@ def _moved(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> 
     if drawn and isinstance(bottom, ast.Name) and bound_for_this(values, bottom, frame) is None:
         return None  # `t = torch.from_numpy(drawn)`, of which the host wants something too
     return upload
+
+
+def _below_views(values: Values, node: ast.expr, frame: Frame) -> ast.expr:
+    """What stands below methods, added dimensions and pieces: `torch.tensor(c)` of `torch.tensor(c)[None].float()`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+            node = node.func.value
+        elif (isinstance(node, ast.Subscript) and is_cut(values, node.slice, frame)) or _is_viewed(node):
+            node = node.value
+        else:
+            return node
+
+
+def _is_viewed(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    """`t.T`, another view of the same numbers."""
+    return isinstance(node, ast.Attribute) and node.attr in api.VIEW_ATTRIBUTES
 
 
 def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:

@@ -32,7 +32,7 @@ from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.paths_taken import PathsTaken
 from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside, Programs
-from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.records import Position, Region
 from torchperf_lint.facts.seldom_called import SeldomCalled
 from torchperf_lint.facts.signatures import DEFAULT, NAMED
 from torchperf_lint.facts.types import Types
@@ -108,7 +108,7 @@ class Hotness:
         region = self.index.outlines[path].regions[index]
         if region.kind == DEFAULT:
             return next(filter(None, map(self._of_default, runs_of(self.types, path, region))), None)
-        if region.kind == NAMED and (named := self._of_named(path, region.detail)) is not None:
+        if region.kind == NAMED and (named := self._of_named(path, region)) is not None:
             return named
         loop, free = self.around.climb(path, index)
         function = self.index.outlines[path].regions[index].function
@@ -169,10 +169,10 @@ class Hotness:
         because = f"{hot.because}; `{site.call.callee}`, whose default this is, is called at line {site.call.line}"
         return replace(hot, because=because, depth=hot.depth + 1)
 
-    def _of_named(self, path: str, name: str) -> Hot | None:
-        """Why a lambda is hot that the top of a module gives a name, by a call of that: of training, if any is."""
+    def _of_named(self, path: str, region: Region) -> Hot | None:
+        """Why a lambda is hot that has a name, by a call of that: of training, if any is."""
         found: list[Hot] = []
-        for site in named_lambdas.runs_of(self.index, self._body, path, name):
+        for site in named_lambdas.runs(self.index, self._body, path, region):
             hot, called = self.of_region(site.path, site.call.region), (site.path, site.call.line)
             if hot is None:
                 continue

@@ -1,10 +1,12 @@
-"""Lambdas that a module binds to a name at its top: they run where the name is called, in other files, too.
+"""Lambdas that have a name: they run where that is called, in other files, too, where a module binds it at its top.
 
     mse2psnr = lambda x: -10.0 * torch.log(x) / torch.log(torch.Tensor([10.0]))
 
     from helpers import *
     for batch in loader:
         psnr = mse2psnr(loss)                             # every step
+
+A function binds its own before the loop that calls them; functions within it may call them as well.
 """
 
 from __future__ import annotations
@@ -14,12 +16,21 @@ from collections.abc import Callable, Iterator
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import CallSite, Index
+from torchperf_lint.facts.records import Outline, Region
 
 Bodies = Callable[[str], "Body | None"]
 
 
-def runs_of(index: Index, bodies: Bodies, path: str, name: str) -> Iterator[CallSite]:
-    """The calls that run the lambda, where its module binds the name to nothing else."""
+def runs(index: Index, bodies: Bodies, path: str, region: Region) -> Iterator[CallSite]:
+    """The calls that run the lambda of a region, as far as nothing else has its name."""
+    if region.function > 0:
+        yield from _within(index, bodies, path, region.function, region.detail)
+    else:
+        yield from _anywhere(index, bodies, path, region.detail)
+
+
+def _anywhere(index: Index, bodies: Bodies, path: str, name: str) -> Iterator[CallSite]:
+    """The calls that run the lambda of a module, where that binds the name to nothing else."""
     body = bodies(path)
     if body is None or len(body.definitions(0).get(name, ())) != 1:
         return
@@ -28,6 +39,25 @@ def runs_of(index: Index, bodies: Bodies, path: str, name: str) -> Iterator[Call
         for call in outline.calls if names else ():
             if call.callee in names and not _is_another(index, bodies, CallSite(other, call), other == path):
                 yield CallSite(other, call)
+
+
+def _within(index: Index, bodies: Bodies, path: str, function: int, name: str) -> Iterator[CallSite]:
+    """The calls that run the lambda that a function binds to a name, where it binds that to nothing else."""
+    body, outline = bodies(path), index.outlines[path]
+    if body is None or len(body.definitions(function).get(name, ())) != 1:
+        return
+    for call in outline.calls:
+        if call.callee == name and _reads_of(outline, body, call.function, name) == function:
+            yield CallSite(path, call)
+
+
+def _reads_of(outline: Outline, body: Body, scope: int, name: str) -> int:
+    """The function whose name a read in `scope` means: its own, or one around it; 0 for the module."""
+    while scope > 0:
+        if name in body.definitions(scope) or any(p.name == name for p in outline.functions[scope].parameters):
+            return scope
+        scope = outline.functions[scope].parent
+    return 0
 
 
 def _names_of(index: Index, importer: str, path: str, name: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ import ast
 
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey
-from torchperf_lint.facts.literals import is_none, is_true
+from torchperf_lint.facts.literals import is_literal, is_none, is_true
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.source import SourceFile
 
@@ -22,9 +22,11 @@ _NO_FLAG = ("training", "drop")
 class OffFlags:
     """The flags of one function: its parameters, and what its object is configured with."""
 
-    def __init__(self, file: SourceFile, function: int) -> None:
+    def __init__(self, file: SourceFile, function: int, numbers: bool = False) -> None:
+        """`numbers`: whether `if self.decay > 0:` asks as well, where the default is 0."""
         self.file = file
         self.function = function
+        self.numbers = numbers
 
     def before(self, node: ast.expr) -> str | None:
         """The flag that has to be set for a node to be computed, if a branch around it asks for one."""
@@ -70,6 +72,9 @@ class OffFlags:
             name = ast.unparse(test.left)
             plain_mask = "mask" in name and "head" not in name
             return name if given and not plain_mask and is_none(self._default(name)) else None
+        if self.numbers and isinstance(test, ast.Compare) and taken and _is_more_than_nothing(test):
+            written = ast.unparse(test.left)
+            return written if self._is_switch(written) else None
         if not isinstance(test, ast.Name | ast.Attribute) or not taken:
             return None
         return None if is_true(self._default(written)) or not self._is_switch(written) else written
@@ -89,3 +94,8 @@ class OffFlags:
             nodes = [self.file.enclosing(n).top for n in makers]
         last = name.rpartition(".")[2].lstrip("_")
         return next((found for node in nodes if (found := default_of(node, last)) is not None), None)
+
+
+def _is_more_than_nothing(test: ast.Compare) -> bool:
+    """`x > 0`, `x != 0`."""
+    return isinstance(test.ops[0], ast.Gt | ast.NotEq) and len(test.ops) == 1 and is_literal(test.comparators[0], 0)

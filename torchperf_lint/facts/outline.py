@@ -381,9 +381,9 @@ class _Outliner:
         self.expressions(node, self.named_lambda(node, context))
 
     def named_lambda(self, node: ast.Assign, context: Context) -> Context:
-        """The region of a lambda that a name at the top of the module stands for; else the code around."""
+        """The region of a lambda that a name of the module or of a function stands for; else the code around."""
         target = node.targets[0] if len(node.targets) == 1 and isinstance(node.value, ast.Lambda) else None
-        if not isinstance(target, ast.Name) or context.function > 0 or context.class_index >= 0:
+        if not isinstance(target, ast.Name) or (context.function == 0 and context.class_index >= 0):
             return context
         return self.notes.region(NAMED, context, [node.value], target.id)
 

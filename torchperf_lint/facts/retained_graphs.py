@@ -16,9 +16,10 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
 
-_GRADIENTS = frozenset(
+GRADIENTS = frozenset(
     "backward manual_backward grad vjp jvp jacobian hessian hvp vhp gradgradcheck gradient_penalty closure".split()
 )
+"""Calls that compute gradients."""
 _SECOND = ("create_graph=True", "create_graph = True", "register_hook", "higher.", "torch.func", "functorch")
 """What asks for gradients of gradients, or looks at a graph afterwards."""
 _READS = frozenset(
@@ -29,7 +30,7 @@ _READS = frozenset(
 
 def retained_in_vain(file: SourceFile) -> Iterator[Site]:
     """The backward passes of training steps that keep a graph which nothing uses again."""
-    if file.mentions(_SECOND):
+    if asks_for_more(file):
         return
     for site in file.hot_calls("backward"):
         kept = site.keyword("retain_graph")
@@ -38,6 +39,11 @@ def retained_in_vain(file: SourceFile) -> Iterator[Site]:
         turn = _turn(site)
         if turn is not None and _is_the_last_one(site, turn) and not _goes_on(site, turn) and not _carried(site, turn):
             yield site
+
+
+def asks_for_more(file: SourceFile) -> bool:
+    """Whether a file asks for gradients of gradients, or looks at graphs, whose passes it is not about here."""
+    return file.mentions(_SECOND)
 
 
 def _turn(site: Site) -> ast.For | ast.While | None:
@@ -56,7 +62,7 @@ def _turn(site: Site) -> ast.For | ast.While | None:
 def _is_the_last_one(site: Site, turn: ast.For | ast.While) -> bool:
     """Whether all else in the function that computes gradients does so in the same turn, before this pass."""
     top = site.file.enclosing(site.function).top
-    found = [n for n in ast.walk(top) if isinstance(n, ast.Call) and last_part(chain(n.func)) in _GRADIENTS]
+    found = [n for n in ast.walk(top) if isinstance(n, ast.Call) and last_part(chain(n.func)) in GRADIENTS]
     before = {n for n in calls_in(turn) if (n.lineno, n.col_offset) < (site.call.lineno, site.call.col_offset)}
     return all(call is site.call or call in before for call in found)
 

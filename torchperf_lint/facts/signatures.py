@@ -253,7 +253,7 @@ DEFAULT = "default"
 """The kind of a region that is a lambda, the default of a parameter; its detail: `number:parameter`."""
 
 NAMED = "named"
-"""The kind of a region that is a lambda, bound to a name at the top of a module; its detail: the name."""
+"""The kind of a region that is a lambda, bound to a name of a module or of a function; its detail: the name."""
 
 
 def default_lambdas(node: ast.AST) -> list[ast.expr]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 
+from torchperf_lint.facts.written_names import written_name
+
 
 class _Substitutes(ast.NodeTransformer):
     def __init__(self, given: dict[str, ast.expr]) -> None:
@@ -49,15 +51,6 @@ def named_attribute(node: ast.Call) -> ast.Attribute | None:
         return None
     name = written_name(node.args[1])
     return ast.copy_location(ast.Attribute(value=node.args[0], attr=name, ctx=ast.Load()), node) if name else None
-
-
-def written_name(node: ast.expr | None) -> str:
-    """The text that names an attribute, `index_{}` of `f"index_{i}"`; nothing where no part of it is written out."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    parts = node.values if isinstance(node, ast.JoinedStr) else []
-    name = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
-    return name if name.replace("{}", "") else ""
 
 
 def call_of_named(node: ast.Call) -> ast.Call | None:

@@ -90,6 +90,8 @@ DERIVING = frozenset(
     "masked_fill masked_fill_ rsqrt square reciprocal bernoulli unfold unflatten narrow tile movedim swapaxes".split()
 )
 """Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
+VIEW_ATTRIBUTES = frozenset(["T", "mT", "data"])
+"""Attributes that are other views of a tensor's numbers."""
 SCATTERING = frozenset("scatter scatter_ scatter_add scatter_add_ index_fill index_fill_".split())
 """Methods that put numbers where others say: one-hot rows, of zeros and labels."""
 OF_THEIR_FIRST = frozenset(
@@ -170,5 +172,7 @@ NUMBER_FIRST = frozenset({"pow"})
 def is_torchs_own(dotted: str | None) -> bool:
     """Whether a canonical name is of something in torch, `torch.where`, and not of what a call of that gives."""
     return dotted is not None and dotted.startswith("torch.") and "()" not in dotted
+
+
 OBJECT_COLLECTIVES = {"all_gather_object": 0, "broadcast_object_list": 0, "gather_object": 1, "scatter_object_list": 0}
 """Collectives of Python objects -> the place of the list that they put the objects of all processes into."""

@@ -8,8 +8,9 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.recomputed_graphs import retained_after_recomputing
 from torchperf_lint.facts.retained_graphs import retained_in_vain
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -19,7 +20,9 @@ class RetainGraphTrue(SourceRule):
 
     ## What it does
     Flags a backward pass with a literal `retain_graph=True` in a training loop whose turn computes gradients nowhere
-    else, hands the loss to nothing afterwards, and takes no graph in from before the loop.
+    else, hands the loss to nothing afterwards, and takes no graph in from before the loop; and one that ends a
+    `with torch.enable_grad():` in which its graph begins at a leaf, as the layers of reversible networks compute theirs
+    anew.
 
     ## Why it is slow
     A backward pass gives the tensors that the graph holds back to the allocator as it goes. Kept, they stay until
@@ -90,19 +93,28 @@ class RetainGraphTrue(SourceRule):
         """Yield a finding for each graph that is kept for nothing."""
         del project
         for site in retained_in_vain(file):
-            yield self.found(
+            yield self._found(
+                file,
                 site,
-                message=f"`{file.brief(site.call)}` keeps the graph and its tensors, and nothing in the turn computes "
-                "gradients through it again",
-                instead="leave `retain_graph=True` out; if a state goes from step to step, detach it: "
-                "`state = state.detach()`",
-                hot=site.hot,
-                fix=fix_of(
-                    site,
-                    Safety.UNSAFE,
-                    lambda edit, call=site.call: edit.drop_argument(call, "retain_graph"),  # type: ignore[misc]
-                ),
+                "nothing in the turn computes gradients through it again",
+                "leave `retain_graph=True` out; if a state goes from step to step, detach it: `state = state.detach()`",
             )
+        for site in retained_after_recomputing(file):
+            yield self._found(
+                file,
+                site,
+                "the graph begins in the block around, which ends with this pass",
+                "leave `retain_graph=True` out: what the graph holds is given back as the pass goes",
+            )
+
+    def _found(self, file: SourceFile, site: Site, why: str, instead: str) -> Finding:
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` keeps the graph and its tensors, and {why}",
+            instead=instead,
+            hot=site.hot,
+            fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, "retain_graph")),
+        )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By backward passes at the line that kept their graph; needs no device."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.amounts import ms, us
 from torchperf_lint.confirming import priced, waits_of_loop
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copied_from_flat import MENTIONED as FLAT
+from torchperf_lint.facts.copied_from_flat import copied_from_flat
+from torchperf_lint.facts.off_flags import OffFlags
 from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, Update, updates
+from torchperf_lint.facts.penalties import Penalty, penalties
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import Spot
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.optimizers import Optimizer, optimizers_of, step_of
 from torchperf_lint.rule import SourceRule
@@ -22,8 +28,10 @@ class PerParamPythonUpdate(SourceRule):
     Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
     step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, take
     the step of plain SGD by hand, or are the whole update of an optimizer of your own, where `torch._foreach_*` has a
-    form of every operation. Optimizers, and loops that treat parameters by their names, are reported as info. Under a
-    `target-torch` before 2.0 only averages are asked for, and nothing before 1.9.
+    form of every operation, or copy the parts of one flat tensor back, `p.copy_(part)` for those that
+    `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss. Optimizers, such penalties, and loops
+    that treat parameters by their names, are reported as info. Under a `target-torch` before 2.0 only averages are
+    asked for, and nothing before 1.9.
 
     ## Why it is slow
     Each turn launches its kernels for one tensor, and a model has hundreds: the host is busy for milliseconds, and
@@ -94,7 +102,7 @@ class PerParamPythonUpdate(SourceRule):
     """
 
     code, name, since = "TPL604", "per-param-python-update", "0.1.0"
-    triggers = ("parameters()", "state_dict()", "params", "grads")
+    triggers = ("parameters()", "state_dict()", "params", "grads", *FLAT)
     probes = ("steps",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -105,6 +113,39 @@ class PerParamPythonUpdate(SourceRule):
             # What bounds gradients or makes an optimizer of one's own came over the years; to blend takes two forms.
             if update.kind == BLEND or not project.must_run_before(2, 0):
                 yield self._found(file, project, update)
+        for spot in copied_from_flat(file) if not project.must_run_before(2, 1) else ():
+            yield self._copied_back(file, spot)
+        for penalty in penalties(file) if not project.must_run_before(2, 1) else ():
+            yield self._penalised(file, penalty)
+
+    def _copied_back(self, file: SourceFile, spot: Spot) -> Finding:
+        loop = spot.expression
+        assert isinstance(loop, ast.For)
+        return self.found(
+            spot._replace(expression=loop.iter),
+            message=f"`for ... in {file.brief(loop.iter)}` copies the parts of one flat tensor back, tensor by tensor, "
+            f"{spot.hot.when}: a kernel of its own for each of them",
+            instead="copy all of them in one call, `torch._foreach_copy_(tensors, parts)`",
+            hot=spot.hot,
+            confidence=_weaker(file, spot, loop.iter),
+            loop=loop,
+        )
+
+    def _penalised(self, file: SourceFile, penalty: Penalty) -> Finding:
+        spot, over = penalty.spot, penalty.spot.expression
+        assert isinstance(over, ast.expr)
+        decay = "leave squares to the optimizer's `weight_decay`, or " if penalty.squares else ""
+        return self.found(
+            spot,
+            message=f"`for ... in {file.brief(over)}` adds a norm of each parameter to the loss, tensor by tensor, "
+            f"{spot.hot.when}: kernels of their own for each of them, and again in the backward pass",
+            instead=f"{decay}compute the terms of all parameters in a few calls that have gradients, "
+            "`torch._foreach_norm(parameters)`, `torch._foreach_sub`, `torch._foreach_mul`; stack them and add them up",
+            hot=spot.hot,
+            severity=Severity.INFO,
+            confidence=_weaker(file, spot, over),
+            loop=penalty.loop if isinstance(penalty.loop, ast.For) else None,
+        )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the optimizer in whose `step` it stands, if there is one."""
@@ -137,6 +178,12 @@ class PerParamPythonUpdate(SourceRule):
             confidence=Confidence.POSSIBLE if hot.optional else None,
             loop=update.loop,
         )
+
+
+def _weaker(file: SourceFile, spot: Spot, node: ast.expr) -> Confidence | None:
+    """POSSIBLE for what a branch does that is only taken on request."""
+    asked = spot.hot.optional or OffFlags(file, spot.function, numbers=True).before(node) is not None
+    return Confidence.POSSIBLE if asked else None
 
 
 def _verdict(run: Evidence, optimizer: Optimizer, *, alone: bool) -> Verdict:
