@@ -86,7 +86,7 @@ def asked(body, function=constancy):
         ("[self.prior, 1]", CONFIGURED),
         ("x.shape", SHAPE),
         ("x.shape[-2:]", SHAPE),
-        ("np.asarray(rows).shape[:2]", SHAPE),
+        ("np.asarray(rows).shape[:2]", None),
         ("np.asarray(rows)[0]", None),
         ("np.zeros(x.shape)", SHAPE),
         ("[x.size(0), 1]", SHAPE),

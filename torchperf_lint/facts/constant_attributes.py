@@ -31,8 +31,7 @@ _attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]
 def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     """Why an attribute is the same at every step, LITERAL, CONFIGURED or SHAPE; None where it may not be."""
     if node.attr in ("shape", "ndim") and chain(node.value) != "self":
-        array = node.attr == "shape" and look.values.of(node.value, look.frame).kind == "array"
-        return SHAPE if array or look.is_tensor(node.value, node.attr == "shape") else None
+        return SHAPE if look.is_tensor(node.value, node.attr == "shape") else None
     thing = look.values.thing(node, look.frame)
     if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
         return LITERAL

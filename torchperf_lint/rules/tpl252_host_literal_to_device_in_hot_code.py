@@ -43,7 +43,7 @@ from torchperf_lint.rule import SourceRule
 _WHAT = {
     LITERAL: ("the same numbers", "literals"),
     CONFIGURED: ("numbers that no step changes", "what was set before the first step"),
-    SHAPE: ("numbers that follow from shapes", "the shapes of tensors or arrays"),
+    SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
     GIVEN: ("numbers that its callers give it", "an argument"),
     COUNTED: ("numbers that a factory counts out", "a range"),
     DRAWN: ("random numbers that numpy draws", "numpy's random numbers"),
@@ -66,7 +66,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     ## What it does
     Flags `torch.tensor(numbers, device=...)`, `torch.tensor(numbers).to(device)`, `x.new_tensor(numbers)` and the
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
-    are literals, were set before the first step, or follow from the shapes of tensors and arrays, also with pieces and
+    are literals, were set before the first step, or follow from the shapes of tensors, also with pieces and
     added dimensions in between, `torch.tensor(numbers)[None].to(device)`; entries of a table that a module
     keeps as an array of numpy's, `torch.tensor([self.levels[t]]).to(x.device)`; and any single number
     (`torch.tensor(i, device=...)`), or one number repeated, in a list or by numpy
