@@ -29,6 +29,7 @@ from torchperf_lint.facts.suppressions import Suppressions, parse
 from torchperf_lint.facts.syntax import SIMPLE
 from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of, unit_of_lines
+from torchperf_lint.facts.triggers import NO_TRIGGERS, Triggers
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence, Location, Related
 from torchperf_lint.patterns import pattern
@@ -160,6 +161,7 @@ class SourceFile:
         shown: str | None = None,
         honour_suppressions: bool = True,
         weakest: Confidence = Confidence.POSSIBLE,
+        triggers: Triggers = NO_TRIGGERS,
     ) -> None:
         self.project = project
         self.path = path
@@ -175,7 +177,7 @@ class SourceFile:
         """1-based first line -> the unit of the simple statement there."""
         self._enclosing: dict[int, Enclosing] = {}
         self._answers: dict[object, object] = {}
-        self._mentioned: dict[str, bool] = {}
+        self._triggers = triggers
 
     @property
     def outline(self) -> Outline:
@@ -204,16 +206,17 @@ class SourceFile:
         """Whether the text holds one of the triggers at all."""
         known = self._mentioned
         for trigger in triggers:
-            if trigger not in known:
-                known[trigger] = trigger in (self.text if " " in trigger else self._parts)
-            if known[trigger]:
+            found = known.get(trigger)
+            if found is None:
+                found = known[trigger] = trigger in self.text
+            if found:
                 return True
         return False
 
     @cached_property
-    def _parts(self) -> str:
-        """What stands between blanks in the text, each once: less than half of it to seek 300 triggers in."""
-        return " ".join(set(self.text.split()))
+    def _mentioned(self) -> dict[str, bool]:
+        """Trigger -> whether the text holds it, as far as that is known."""
+        return self._triggers.absent(self.text)
 
     def once(self, ask: Callable[[SourceFile], T]) -> T:
         """What a question has for an answer about this file; asked once, however many rules want to know."""
