@@ -24,7 +24,6 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.suppression_edits import removed
 from torchperf_lint.facts.text_files import TextFile, TextKind, kind_of
-from torchperf_lint.facts.triggers import Triggers
 from torchperf_lint.facts.unmentioned import NO_PROGRAM
 from torchperf_lint.model import Confidence, Finding, Fix, Location, Problem, Related, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
@@ -116,7 +115,6 @@ class _Runner:
         self.rules = [
             rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule) and rule.code in self.codes
         ]
-        self.triggers = Triggers(trigger for rule in self.rules for trigger in rule.triggers)
         self.text_rules = [
             rule() for rule in catalog.rule_classes() if issubclass(rule, TextRule) and rule.code in self.codes
         ]
@@ -136,13 +134,7 @@ class _Runner:
             return result
         text = self.opened.project.text(name)
         file = SourceFile(
-            self.opened.project,
-            name,
-            text,
-            shown_path(path),
-            self.honour_suppressions,
-            self.settings.confidence,
-            self.triggers,
+            self.opened.project, name, text, shown_path(path), self.honour_suppressions, self.settings.confidence
         )
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []

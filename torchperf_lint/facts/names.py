@@ -117,9 +117,10 @@ def untested_value(values: Values, name: str, frame: Frame) -> Value:
             reaching = reaching or bound_later(body, scope, name, at)
             there = here if at is frame.at else here._replace(at=at)
             bound = _from_definitions(values, name, reaching, there, body)
-            return after_its_move(values, name, bound, there, body)
+            return after_its_move(values, name, bound, there, body) if bound.kind == "batch" else bound
         if _is_parameter(functions[scope], name):
-            return after_its_move(values, name, _from_parameter(values, name, here, body), here, body)
+            given = _from_parameter(values, name, here, body)
+            return after_its_move(values, name, given, here, body) if given.kind == "batch" else given
         rest = value_of_rest(values, name, here)
         if rest is not None:
             return rest
@@ -138,14 +139,14 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     functions = values.index.outlines[frame.path].functions
-    reaching = before_its_move(name, reaching, frame.function, frame.at, body)
+    if len(reaching) > 1:
+        reaching = before_its_move(name, reaching, frame.function, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     if len(found) > 1 and any(value.kind == "batch" for value in found):
         found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
-    inner = any(d.within is not None for d in reaching)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    is_parameter = not inner and _is_parameter(functions[frame.function], name)
-    if inner and _is_parameter(functions[frame.function], name):
-        return join(found)
+    is_parameter = _is_parameter(functions[frame.function], name)
+    if is_parameter and any(d.within is not None for d in reaching):
+        return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
     if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)

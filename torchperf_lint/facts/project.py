@@ -19,6 +19,7 @@ from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
+from torchperf_lint.facts.triggers import Triggers
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
 
@@ -50,6 +51,8 @@ class Project:
         self._trees = {} if trees is None else trees
         """Path -> what was parsed for the outline already; each is taken once."""
         self._bodies: dict[str, Body | None] = {}
+        self.triggers = Triggers()
+        """What rules look for first in the texts of files."""
 
     @classmethod
     def of_texts(cls, texts: dict[str, str], complete: bool = True, root: str = "") -> Project:
@@ -65,9 +68,10 @@ class Project:
 
     def body(self, path: str) -> Body | None:
         """The bindings of a file, parsed on first need; None when the file changed under us."""
-        if path not in self._bodies:
-            self._bodies[path] = self._parsed(path)
-        return self._bodies[path]
+        found = self._bodies.get(path)
+        if found is None and path not in self._bodies:
+            found = self._bodies[path] = self._parsed(path)
+        return found
 
     def _parsed(self, path: str) -> Body | None:
         found = self.index.outlines.get(path)

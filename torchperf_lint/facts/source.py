@@ -29,7 +29,6 @@ from torchperf_lint.facts.suppressions import Suppressions, parse
 from torchperf_lint.facts.syntax import SIMPLE
 from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of, unit_of_lines
-from torchperf_lint.facts.triggers import NO_TRIGGERS, Triggers
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence, Location, Related
 from torchperf_lint.patterns import pattern
@@ -161,7 +160,6 @@ class SourceFile:
         shown: str | None = None,
         honour_suppressions: bool = True,
         weakest: Confidence = Confidence.POSSIBLE,
-        triggers: Triggers = NO_TRIGGERS,
     ) -> None:
         self.project = project
         self.path = path
@@ -177,7 +175,6 @@ class SourceFile:
         """1-based first line -> the unit of the simple statement there."""
         self._enclosing: dict[int, Enclosing] = {}
         self._answers: dict[object, object] = {}
-        self._triggers = triggers
 
     @property
     def outline(self) -> Outline:
@@ -209,6 +206,7 @@ class SourceFile:
             found = known.get(trigger)
             if found is None:
                 found = known[trigger] = trigger in self.text
+                self.project.triggers.learn(trigger)
             if found:
                 return True
         return False
@@ -216,7 +214,7 @@ class SourceFile:
     @cached_property
     def _mentioned(self) -> dict[str, bool]:
         """Trigger -> whether the text holds it, as far as that is known."""
-        return self._triggers.absent(self.text)
+        return self.project.triggers.absent(self.text)
 
     def once(self, ask: Callable[[SourceFile], T]) -> T:
         """What a question has for an answer about this file; asked once, however many rules want to know."""

@@ -1,59 +1,78 @@
-"""Which of the rules' triggers a text may hold: hundreds of them, asked of every file.
+"""Which of the texts that rules look for first a file may hold: hundreds of them, `.item(`, `import gc`, asked of each.
 
-Files of a project are written in the same words. Which triggers a word may be part of is worked out once, so that a
-file costs a look at each of its different words, and no search of its text for each trigger.
+Files of a project are written in the same words. What a word may be a part of is worked out once, so that a file costs
+a look at each of its different words, and no search of its text for each trigger.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import NamedTuple
 
-_SHORTEST = 3
-"""A shorter word is in nearly every text; the text itself is searched for its triggers."""
 _OTHERS_TO_BLANKS = bytes(n if chr(n).isalnum() or chr(n) == "_" or n > 127 else ord(" ") for n in range(256))
-"""Of UTF-8: whatever is not ASCII counts as part of a word, which makes words longer, never shorter."""
+"""Of UTF-8: whatever is not ASCII counts as part of a word, which joins words and never parts one."""
+_SHORTEST = 3
+"""Letters; what is shorter is in nearly every text, if anywhere in a word."""
+
+
+class _Part(NamedTuple):
+    """What a text that holds a trigger has in one of its words."""
+
+    letters: bytes
+    begins: bool
+    """Whether the word begins so: in the trigger stands something else before it."""
+    ends: bool
+
+    def is_in(self, word: bytes) -> bool:
+        if self.begins:
+            return word == self.letters if self.ends else word.startswith(self.letters)
+        return word.endswith(self.letters) if self.ends else self.letters in word
 
 
 class Triggers:
-    """The triggers of all rules that run."""
+    """The triggers that have been asked for, and the words that have been met."""
 
-    def __init__(self, triggers: Iterable[str] = ()) -> None:
-        self._absent: dict[str, bool] = {}
-        self._by_word: dict[bytes, list[str]] = {}
-        """The longest word in a trigger -> the triggers."""
-        self._beginning: dict[bytes, list[bytes]] = {}
-        """The first letters of such a word -> the words."""
-        self._part_of: dict[bytes, tuple[str, ...]] = {}
-        """A word of the project's texts -> the triggers that it may be part of."""
-        for trigger in triggers:
-            word = max(re.findall(r"\w+", trigger, re.ASCII), key=len, default="").encode()
-            if len(word) >= _SHORTEST:
-                self._absent[trigger] = False
-                self._by_word.setdefault(word, []).append(trigger)
-        for word in self._by_word:
-            self._beginning.setdefault(word[:_SHORTEST], []).append(word)
+    def __init__(self) -> None:
+        self._parts: dict[str, frozenset[_Part]] = {}
+        """Trigger -> what the words of a text that holds it have, all of it."""
+        self._beginning: dict[bytes, list[_Part]] = {}
+        """The first letters of a part -> those parts."""
+        self._met: dict[bytes, frozenset[_Part]] = {}
+        """A word of some text -> the parts that are in it."""
 
     def absent(self, text: str) -> dict[str, bool]:
-        """Trigger -> False, for those that are certainly not in a text; the caller's own to add to."""
-        found = self._absent.copy()
-        if not found:
-            return found
-        known = self._part_of
-        for word in set(text.encode("utf-8", "replace").translate(_OTHERS_TO_BLANKS).split()):
-            triggers = known.get(word)
-            if triggers is None:
-                triggers = known[word] = tuple(self._find(word))
-            for trigger in triggers:
-                found.pop(trigger, None)
-        return found
+        """Trigger -> False, for those asked for so far that are certainly not in a text; the caller's to add to."""
+        words = set(text.encode("utf-8", "replace").translate(_OTHERS_TO_BLANKS).split())
+        met = self._met
+        for word in words - met.keys():
+            met[word] = frozenset(self._parts_in(word))
+        found = frozenset().union(*map(met.__getitem__, words))
+        return {trigger: False for trigger, parts in self._parts.items() if not parts <= found}
 
-    def _find(self, word: bytes) -> Iterator[str]:
-        for start in range(len(word) - _SHORTEST + 1):
-            for part in self._beginning.get(word[start : start + _SHORTEST], ()):
-                if word.startswith(part, start):
-                    yield from self._by_word[part]
+    def learn(self, trigger: str) -> None:
+        """Look for a trigger, too, in the texts to come."""
+        self._parts[trigger] = frozenset(_parts_of(trigger))
+        for part in self._parts[trigger]:
+            known = self._beginning.setdefault(part.letters[:_SHORTEST], [])
+            if part not in known:
+                known.append(part)
+                self._met.update((word, held | {part}) for word, held in self._met.items() if part.is_in(word))
+
+    def _parts_in(self, word: bytes) -> Iterator[_Part]:
+        beginning = self._beginning
+        for start in range(max(len(word) - _SHORTEST + 1, 1)):
+            for part in beginning.get(word[start : start + _SHORTEST], ()):
+                if part.is_in(word):
+                    yield part
+        for short in (word[:1], word[:2], word[-2:], word[-1:]) if len(word) >= _SHORTEST else (word[:1], word[-1:]):
+            for part in beginning.get(short, ()):
+                if part.is_in(word):
+                    yield part
 
 
-NO_TRIGGERS = Triggers()
-"""Where no rules are known: every trigger is sought in the text."""
+def _parts_of(trigger: str) -> Iterator[_Part]:
+    for match in re.finditer(r"\w+", trigger) if trigger.isascii() else ():
+        part = _Part(match[0].encode(), match.start() > 0, match.end() < len(trigger))
+        if part.begins or part.ends or len(part.letters) >= _SHORTEST:
+            yield part
