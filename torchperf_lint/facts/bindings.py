@@ -193,15 +193,17 @@ class Collector:
         self.stack.append((node.finalbody, path, self.tries, self.alone))
 
     def _named(self, name: str, node: ast.stmt, path: BlockPath) -> None:
-        self._add(name, Definition("named", None, (), self.at(node), self.at(node, end=True), path))
+        at, end = self.at(node), self.at(node, end=True)
+        self._add(name, Definition("named", None, (), at, end, path, None, self.tries, self.alone))
 
     def _augmented(self, node: ast.AugAssign, path: BlockPath) -> None:
         if isinstance(node.target, ast.Name):
             value = ast.BinOp(left=ast.Name(id=node.target.id, ctx=ast.Load()), op=node.op, right=node.value)
             ast.copy_location(value, node)
             ast.copy_location(value.left, node.target)
-            at = self.at(node)
-            self._add(node.target.id, Definition("augmented", value, (), at, self.at(node, end=True), path))
+            at, end = self.at(node), self.at(node, end=True)
+            made = Definition("augmented", value, (), at, end, path, None, self.tries, self.alone)
+            self._add(node.target.id, made)
         elif isinstance(node.target, ast.Attribute):
             self._attribute(node.target, "augmented", node.value, (), self.at(node, end=True), path)
 
@@ -210,7 +212,8 @@ class Collector:
     ) -> None:
         if isinstance(node, ast.Name):
             kind = "item" if index and how == "assign" else how
-            self._add(node.id, Definition(kind, value, index, self.at(node), end, path))
+            made = Definition(kind, value, index, self.at(node), end, path, None, self.tries, self.alone)
+            self._add(node.id, made)
         elif isinstance(node, ast.Starred):
             self._target(node.value, "other", value, (), end, path)
         elif isinstance(node, ast.Tuple | ast.List):
@@ -231,7 +234,7 @@ class Collector:
             self.attributes.setdefault(f"{node.value.id}.{node.attr}", []).append(definition)
 
     def _add(self, name: str, definition: Definition) -> None:
-        self.found.setdefault(name, []).append(definition._replace(tries=self.tries, alone=self.alone))
+        self.found.setdefault(name, []).append(definition)
 
     def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
         """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""
@@ -310,7 +313,7 @@ class Collector:
             collector._target(generator.target, "loop", generator.iter, (), span[0], path)
             for name, definitions in collector.found.items():
                 for definition in definitions:
-                    self._add(name, definition._replace(within=span))
+                    self._add(name, definition._replace(within=span, tries=self.tries, alone=self.alone))
 
     def _lambda(self, node: ast.expr, over: Sequence[ast.expr], path: BlockPath) -> None:
         """A lambda's parameters: elements of what it is mapped over, or nothing is known."""
@@ -319,7 +322,8 @@ class Collector:
         for position, argument in enumerate(node.args.args):
             how, value = ("loop", over[position]) if position < len(over) else ("other", None)
             if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
-                self._add(argument.arg, Definition(how, value, (), span[0], span[0], path, span))
+                made = Definition(how, value, (), span[0], span[0], path, span, self.tries, self.alone)
+                self._add(argument.arg, made)
 
 
 _OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})

@@ -115,7 +115,7 @@ def untested_value(values: Values, name: str, frame: Frame) -> Value:
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
             reaching = reaching or bound_later(body, scope, name, at)
-            there = here if at is frame.at else here._replace(at=at)
+            there = here if at is frame.at else here.placed(at)
             bound = _from_definitions(values, name, reaching, there, body)
             return after_its_move(values, name, bound, there, body) if bound.kind == "batch" else bound
         if _is_parameter(functions[scope], name):
@@ -216,7 +216,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind == "unknown" and d.how in ("assign", "item", "loop"):
         value = taken_and_moved(values, name, d, frame, body)
     if value.kind in ("tensor", "batch", "module") and value.because:
-        return value._replace(because=told(name, value.because, d.at[0]))
+        return value.with_reason(told(name, value.because, d.at[0]))
     return value
 
 
@@ -246,7 +246,7 @@ def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Valu
     value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
     if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
         value = value.moved(HOST)
-    return value._replace(borrowed=True) if value.kind == "tensor" and not value.borrowed else value
+    return value.lent() if value.kind == "tensor" and not value.borrowed else value
 
 
 def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
@@ -375,7 +375,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:
         return Value("torch_device", ANYWHERE)
     if value.kind in ("tensor", "batch") and value.because:
-        return value._replace(because=passed_by(path, call.line, value.because))
+        return value.with_reason(passed_by(path, call.line, value.because))
     return value
 
 

@@ -139,7 +139,7 @@ class _Outliner:
 
     def inner_block(self, statements: Sequence[ast.stmt], context: Context) -> None:
         if statements:
-            self.blocks.append(_Block(statements, context._replace(depth=context.depth + 1), inner=True))
+            self.blocks.append(_Block(statements, context.deeper(), inner=True))
 
     def raise_(self, node: ast.Raise, context: Context) -> None:
         """What an error is told happens once, also where the statement ends a function and no block."""
@@ -236,7 +236,7 @@ class _Outliner:
         region = self.out.regions[inside.region]._replace(head=node.lineno)
         # A body that always leaves the loop runs once, however long the iterable.
         self.out.regions[inside.region] = region._replace(turns=1) if guards.exit_kind(node.body) else region
-        self.blocks.append(_Block(node.body, inside._replace(depth=context.depth + 1), inner=False))
+        self.blocks.append(_Block(node.body, inside.deeper(), inner=False))
         return inside
 
     def if_(self, node: ast.If, context: Context) -> None:

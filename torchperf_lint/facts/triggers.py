@@ -34,41 +34,48 @@ class Triggers:
     """The triggers that have been asked for, and the words that have been met."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, frozenset[_Part]] = {}
+        self._bits: dict[_Part, int] = {}
+        """Each part has a bit of its own: what is in a file's words, or in a trigger, is one number."""
+        self._needed: dict[str, int] = {}
         """Trigger -> what the words of a text that holds it have, all of it."""
-        self._beginning: dict[bytes, list[_Part]] = {}
+        self._beginning: dict[bytes, list[tuple[_Part, int]]] = {}
         """The first letters of a part -> those parts."""
-        self._met: dict[bytes, frozenset[_Part]] = {}
+        self._met: dict[bytes, int] = {}
         """A word of some text -> the parts that are in it."""
 
     def absent(self, text: str) -> dict[str, bool]:
         """Trigger -> False, for those asked for so far that are certainly not in a text; the caller's to add to."""
         words = set(text.encode("utf-8", "replace").translate(_OTHERS_TO_BLANKS).split())
-        met = self._met
-        for word in words - met.keys():
-            met[word] = frozenset(self._parts_in(word))
-        found = frozenset().union(*map(met.__getitem__, words))
-        return {trigger: False for trigger, parts in self._parts.items() if not parts <= found}
+        met, found = self._met, 0
+        for word in words:
+            parts = met.get(word)
+            if parts is None:
+                parts = met[word] = self._parts_in(word)
+            found |= parts
+        return {trigger: False for trigger, needed in self._needed.items() if needed & found != needed}
 
     def learn(self, trigger: str) -> None:
         """Look for a trigger, too, in the texts to come."""
-        self._parts[trigger] = frozenset(_parts_of(trigger))
-        for part in self._parts[trigger]:
-            known = self._beginning.setdefault(part.letters[:_SHORTEST], [])
-            if part not in known:
-                known.append(part)
-                self._met.update((word, held | {part}) for word, held in self._met.items() if part.is_in(word))
+        if trigger in self._needed:
+            return
+        self._needed[trigger] = 0
+        for part in _parts_of(trigger):
+            if part not in self._bits:
+                bit = self._bits[part] = 1 << len(self._bits)
+                self._beginning.setdefault(part.letters[:_SHORTEST], []).append((part, bit))
+                for word in [word for word in self._met if part.letters in word]:
+                    self._met[word] |= bit if part.is_in(word) else 0
+            self._needed[trigger] |= self._bits[part]
 
-    def _parts_in(self, word: bytes) -> Iterator[_Part]:
-        beginning = self._beginning
-        for start in range(max(len(word) - _SHORTEST + 1, 1)):
-            for part in beginning.get(word[start : start + _SHORTEST], ()):
+    def _parts_in(self, word: bytes) -> int:
+        found = 0
+        beginnings = {word[start : start + _SHORTEST] for start in range(max(len(word) - _SHORTEST + 1, 1))}
+        beginnings.update((word[:1], word[:2], word[-2:], word[-1:]))
+        for beginning in beginnings & self._beginning.keys():
+            for part, bit in self._beginning[beginning]:
                 if part.is_in(word):
-                    yield part
-        for short in (word[:1], word[:2], word[-2:], word[-1:]) if len(word) >= _SHORTEST else (word[:1], word[-1:]):
-            for part in beginning.get(short, ()):
-                if part.is_in(word):
-                    yield part
+                    found |= bit
+        return found
 
 
 def _parts_of(trigger: str) -> Iterator[_Part]:
