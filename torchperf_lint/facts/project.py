@@ -19,7 +19,6 @@ from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
-from torchperf_lint.facts.triggers import Triggers
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
 
@@ -51,8 +50,6 @@ class Project:
         self._trees = {} if trees is None else trees
         """Path -> what was parsed for the outline already; each is taken once."""
         self._bodies: dict[str, Body | None] = {}
-        self.triggers = Triggers()
-        """What rules look for first in the texts of files."""
 
     @classmethod
     def of_texts(cls, texts: dict[str, str], complete: bool = True, root: str = "") -> Project:
