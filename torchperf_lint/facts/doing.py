@@ -96,6 +96,8 @@ class Doing:
         """
         regions, calls = self.index.outlines[key.path].regions, self.loops.calls
         own = [n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable]
+        if not own:
+            return False
         loops = ((n, self.loops.at(key.path, n)) for n in own if " in range(" not in regions[n].detail)
         steps_after = self._steps_in(calls.directly_in(key.path, self.index.function(key).region))
         return any(
