@@ -54,7 +54,7 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
 
 PER_STEP = frozenset("training_step validation_step test_step train_step compute_loss forward".split())
 """Functions that run every step: each of their calls comes to each turn of their loops."""
-_MAY_GUARD_THE_REST = (ast.If, ast.Assert, ast.With, ast.AsyncWith)
+_MAY_GUARD_THE_REST = frozenset((ast.If, ast.Assert, ast.With, ast.AsyncWith))
 """Statements that may decide how often what follows them in their block runs."""
 
 
@@ -117,7 +117,7 @@ class _Outliner:
             context = self.notes.region(leaves, context, statements)
         for index, statement in enumerate(statements):
             self.statement(statement, context)
-            if not isinstance(statement, _MAY_GUARD_THE_REST):
+            if type(statement) not in _MAY_GUARD_THE_REST:
                 continue
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):

@@ -140,8 +140,10 @@ class Unmentioned:
     def _naming(self) -> dict[str, list[str]]:
         """The name of a function or class of the project -> the files in whose text it is a word."""
         found: dict[str, list[str]] = {}
-        outlines = self.index.outlines.values()
-        names = {record.name for outline in outlines for record in (*outline.functions, *outline.classes)}
+        names: set[str] = set()
+        for outline in self.index.outlines.values():
+            names.update(function.name for function in outline.functions)
+            names.update(cls.name for cls in outline.classes)
         for path in self.programs.telling:
             for name in names.intersection(_WORD.findall(self.text(path))):
                 found.setdefault(name, []).append(path)
