@@ -78,7 +78,9 @@ class Body:
 
     def at(self, node: ast.expr | ast.stmt, end: bool = False) -> Position:
         """The 1-based position of a node's start, or of its end."""
-        line, byte = (node.end_lineno or node.lineno, node.end_col_offset or 0) if end else (node.lineno, node.col_offset)
+        line, byte = node.lineno, node.col_offset
+        if end:
+            line, byte = node.end_lineno or line, node.end_col_offset or 0
         if self.ascii:
             return (line, byte + 1)
         return (line, len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
