@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from torchperf_lint.facts import unmentioned
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.outline import outline
@@ -47,6 +48,11 @@ class Used(nn.Module):
         return x
 {0}
 """
+
+
+@pytest.fixture(autouse=True, params=[64, 0], ids=["few names", "many names"])
+def _names_asked_for(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unmentioned, "_FEW_NAMES", request.param)
 
 
 def holds(name: str, role: Role, files: dict[str, str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
@@ -15,6 +15,8 @@ HANDLER = "except"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _BINDING = frozenset((ast.NamedExpr, ast.Lambda, ast.Call, ast.IfExp, *_COMPREHENSIONS))
 """Expressions that may bind a name, or say what one is."""
+_PLAIN = frozenset((ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Delete))
+"""Statements that bind no name by themselves and hold no others: half of all."""
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
 
@@ -128,7 +130,10 @@ class Collector:
             self.stack.append((statements, (*path, (node.lineno, branch)), self.tries, alone))
 
     def _statement(self, node: ast.stmt, path: BlockPath) -> None:
-        if isinstance(node, ast.Assign):
+        kind = type(node)
+        if kind in _PLAIN:
+            pass
+        elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._target(target, "assign", node.value, (), self.at(node, end=True), path)
         elif isinstance(node, ast.AnnAssign):
@@ -188,15 +193,17 @@ class Collector:
         self.stack.append((node.finalbody, path, self.tries, self.alone))
 
     def _named(self, name: str, node: ast.stmt, path: BlockPath) -> None:
-        self._add(name, Definition("named", None, (), self.at(node), self.at(node, end=True), path))
+        at, end = self.at(node), self.at(node, end=True)
+        self._add(name, Definition("named", None, (), at, end, path, None, self.tries, self.alone))
 
     def _augmented(self, node: ast.AugAssign, path: BlockPath) -> None:
         if isinstance(node.target, ast.Name):
             value = ast.BinOp(left=ast.Name(id=node.target.id, ctx=ast.Load()), op=node.op, right=node.value)
             ast.copy_location(value, node)
             ast.copy_location(value.left, node.target)
-            at = self.at(node)
-            self._add(node.target.id, Definition("augmented", value, (), at, self.at(node, end=True), path))
+            at, end = self.at(node), self.at(node, end=True)
+            made = Definition("augmented", value, (), at, end, path, None, self.tries, self.alone)
+            self._add(node.target.id, made)
         elif isinstance(node.target, ast.Attribute):
             self._attribute(node.target, "augmented", node.value, (), self.at(node, end=True), path)
 
@@ -205,7 +212,8 @@ class Collector:
     ) -> None:
         if isinstance(node, ast.Name):
             kind = "item" if index and how == "assign" else how
-            self._add(node.id, Definition(kind, value, index, self.at(node), end, path))
+            made = Definition(kind, value, index, self.at(node), end, path, None, self.tries, self.alone)
+            self._add(node.id, made)
         elif isinstance(node, ast.Starred):
             self._target(node.value, "other", value, (), end, path)
         elif isinstance(node, ast.Tuple | ast.List):
@@ -226,11 +234,11 @@ class Collector:
             self.attributes.setdefault(f"{node.value.id}.{node.attr}", []).append(definition)
 
     def _add(self, name: str, definition: Definition) -> None:
-        self.found.setdefault(name, []).append(definition._replace(tries=self.tries, alone=self.alone))
+        self.found.setdefault(name, []).append(definition)
 
     def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
         """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""
-        stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
+        stack: list[Any] = [child for child in children_of(node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
             kind = type(current)
@@ -239,21 +247,25 @@ class Collector:
             if kind not in _BINDING:
                 stack += children_of(current)
                 continue
-            if isinstance(current, ast.NamedExpr):
+            if kind is ast.NamedExpr:
                 end = self.at(current, end=True)
                 self._target(current.target, "assign", current.value, (), end, path)
-            elif isinstance(current, _COMPREHENSIONS):
+            elif kind is ast.Call:
+                self._mapped(current, path)
+            elif kind in _COMPREHENSIONS:
                 self._comprehension(current, path)
-            elif isinstance(current, ast.Lambda):
+            elif kind is ast.Lambda:
                 self._lambda(current, (), path)
-            elif isinstance(current, ast.Call) and chain(current.func) == "map" and len(current.args) > 1:
-                if isinstance(current.args[0], ast.Lambda):
-                    self._lambda(current.args[0], current.args[1:], path)
-            elif isinstance(current, ast.IfExp):
+            else:
                 self._narrow(current.test, current.body, current.body, True)
                 self._narrow(current.test, current.orelse, current.orelse, False)
             # Below an expression stand expressions; a lambda's parameters hold defaults, which bind nothing here.
             stack += [child for child in children_of(current) if not isinstance(child, ast.arguments)]
+
+    def _mapped(self, node: ast.Call, path: BlockPath) -> None:
+        """`map(lambda x: ..., rows)`: what the lambda takes are elements of the rows."""
+        if len(node.args) > 1 and isinstance(node.args[0], ast.Lambda) and chain(node.func) == "map":
+            self._lambda(node.args[0], node.args[1:], path)
 
     def _narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
         """Record what `isinstance(name, classes)` or `is_tensor(name)` says about the code from `first` to `last`."""
@@ -301,7 +313,7 @@ class Collector:
             collector._target(generator.target, "loop", generator.iter, (), span[0], path)
             for name, definitions in collector.found.items():
                 for definition in definitions:
-                    self._add(name, definition._replace(within=span))
+                    self._add(name, definition._replace(within=span, tries=self.tries, alone=self.alone))
 
     def _lambda(self, node: ast.expr, over: Sequence[ast.expr], path: BlockPath) -> None:
         """A lambda's parameters: elements of what it is mapped over, or nothing is known."""
@@ -310,7 +322,8 @@ class Collector:
         for position, argument in enumerate(node.args.args):
             how, value = ("loop", over[position]) if position < len(over) else ("other", None)
             if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
-                self._add(argument.arg, Definition(how, value, (), span[0], span[0], path, span))
+                made = Definition(how, value, (), span[0], span[0], path, span, self.tries, self.alone)
+                self._add(argument.arg, made)
 
 
 _OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, told_together
@@ -30,6 +31,7 @@ class Body:
         self.outline = outline
         self.ascii = text.isascii()
         self._may_yield = "yield" in text
+        self.may_hold_lambdas = "lambda" in text
         self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
         self.classes: dict[int, ast.ClassDef] = {}
         """Line of `class` -> the class."""
@@ -77,8 +79,9 @@ class Body:
 
     def at(self, node: ast.expr | ast.stmt, end: bool = False) -> Position:
         """The 1-based position of a node's start, or of its end."""
-        line = (node.end_lineno or node.lineno) if end else node.lineno
-        byte = (node.end_col_offset or 0) if end else node.col_offset
+        line, byte = node.lineno, node.col_offset
+        if end:
+            line, byte = node.end_lineno or line, node.end_col_offset or 0
         if self.ascii:
             return (line, byte + 1)
         return (line, len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
@@ -211,19 +214,19 @@ class Body:
         uses: dict[str, list[tuple[str, int]]] = {}
         calls: dict[tuple[int, int, str], ast.Call] = {}
         node = self.functions.get(function)
-        stack: list[ast.AST] = list(node.body) if node is not None else []
+        stack: list[Any] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
             kind = type(current)
             if kind in LEAVES:
                 continue
-            if isinstance(current, ast.Attribute):
+            if kind is ast.Attribute:
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
                 if type(current.value) in LEAVES:
                     continue
-            elif isinstance(current, ast.YieldFrom):
+            elif kind is ast.YieldFrom:
                 self._passed_on.setdefault(function, set()).add(chain(current.value))
-            elif isinstance(current, ast.Call):
+            elif kind is ast.Call:
                 line, column = self.at(current)
                 calls[line, column, chain(current.func)] = current
             elif kind in _SCOPES:
@@ -248,13 +251,13 @@ class Body:
         """Name -> where a function, or one inside it, reads it."""
         found: dict[str, list[ast.Name]] = {}
         node = self.functions.get(function)
-        stack: list[ast.AST] = list(node.body) if node is not None else []
+        stack: list[Any] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if isinstance(current, ast.Name):
-                if isinstance(current.ctx, ast.Load):
+            if type(current) is ast.Name:
+                if type(current.ctx) is ast.Load:
                     found.setdefault(current.id, []).append(current)
-            else:
+            elif type(current) is not ast.Constant:
                 stack += children_of(current)
         return found
 

@@ -18,6 +18,10 @@ _NAME, _ATTRIBUTE, _CALL, _SUBSCRIPT = ast.Name, ast.Attribute, ast.Call, ast.Su
 def chain(node: ast.AST) -> str:
     """The chain of an expression. Subscripts by a non-negative integer or a plain word keep it."""
     # The question asked most often of all: types are compared as they are, which is quicker than `isinstance`.
+    if type(node) is _NAME:
+        return node.id
+    if type(node) is _ATTRIBUTE and type(node.value) is _NAME:  # with names, three of four
+        return f"{node.value.id}.{node.attr}"
     found = ""
     current: Any = node
     for _ in range(MAX_PARTS):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of
 from torchperf_lint.patterns import pattern
 
 SHORT = 60
@@ -44,9 +44,9 @@ def names_among(nodes: Sequence[ast.AST]) -> list[str]:
     """The names and attributes that are among nodes."""
     found = []
     for node in nodes:
-        if isinstance(node, ast.Name):
+        if type(node) is ast.Name:
             found.append(node.id)
-        elif isinstance(node, ast.Attribute):
+        elif type(node) is ast.Attribute:
             found.append(node.attr)
     return found
 
@@ -58,13 +58,12 @@ def name_of(node: ast.expr) -> str:
 
 def has_modulus(nodes: Sequence[ast.AST]) -> bool:
     """Whether a count is taken modulo something, but for gradients that are accumulated."""
-    return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Mod)
-        and not isinstance(node.left, ast.Constant | ast.JoinedStr)
-        and not _ACCUMULATES.search(name_of(node.right))
-        for node in nodes
-    )
+    for node in nodes:
+        if type(node) is not ast.BinOp or type(node.op) is not ast.Mod:
+            continue
+        if not isinstance(node.left, ast.Constant | ast.JoinedStr) and not _ACCUMULATES.search(name_of(node.right)):
+            return True
+    return False
 
 
 def walked(root: ast.expr, limit: int = 200) -> list[ast.AST]:
@@ -73,5 +72,6 @@ def walked(root: ast.expr, limit: int = 200) -> list[ast.AST]:
     for node in nodes:
         if len(nodes) > limit:
             break
-        nodes.extend(children_of(node))
+        if type(node) not in LEAVES:
+            nodes += children_of(node)
     return nodes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -133,6 +134,7 @@ class Demonstrations:
         return bool(_CHECKS.search(path))
 
     @staticmethod
+    @lru_cache(maxsize=1 << 14)
     def is_a_test(path: str) -> bool:
         """Whether a file holds tests, or what helps them: a step there is one, of a check."""
         return bool(_TESTS.search(path))

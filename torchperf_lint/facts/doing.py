@@ -96,6 +96,8 @@ class Doing:
         """
         regions, calls = self.index.outlines[key.path].regions, self.loops.calls
         own = [n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable]
+        if not own:
+            return False
         loops = ((n, self.loops.at(key.path, n)) for n in own if " in range(" not in regions[n].detail)
         steps_after = self._steps_in(calls.directly_in(key.path, self.index.function(key).region))
         return any(
@@ -142,8 +144,10 @@ class Doing:
             return None
         calls = self.loops.calls.directly_in(key.path, function.region)
         own = next((call for call in calls if call.callee in _ITSELF), None)
-        all_own = sum(c.function == key.index and c.callee in _ITSELF for c in self.index.outlines[key.path].calls)
-        if own is None or all_own > sum(call.callee in _ITSELF for call in calls):
+        if own is None:
+            return None
+        all_own = sum(call.callee in _ITSELF for call in self.index.calls_in(key))
+        if all_own > sum(call.callee in _ITSELF for call in calls):
             return None
         because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
         if _MAKES_A_LOSS.search(function.name):

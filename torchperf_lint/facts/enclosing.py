@@ -26,6 +26,8 @@ class Enclosing:
     def __init__(self, node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.top = node
         self._in_order: dict[type[ast.AST], list[_Placed]] = {}
+        # Several rules ask for the same kinds.
+        self._of_kinds: dict[tuple[type[ast.AST], ...], list[ast.AST]] = {}
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -57,7 +59,13 @@ class Enclosing:
         return {part: loop for loop in loops if isinstance(loop, ast.While) for part in (loop, *nodes_of(loop.test))}
 
     def of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
-        """The statements and expressions of some types, in the order of their starts."""
+        """The statements and expressions of some types, in the order of their starts; not the caller's to change."""
+        asked = tuple(kinds)
+        if asked not in self._of_kinds:
+            self._of_kinds[asked] = self._find_of_kinds(asked)
+        return self._of_kinds[asked]
+
+    def _find_of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
         found = [part for part in map(self._of_kind, kinds) if part]
         if not found:
             return []
@@ -65,7 +73,7 @@ class Enclosing:
         return [placed[-1] for placed in in_order]
 
     def _of_kind(self, kind: type[ast.AST]) -> list[_Placed]:
-        """The nodes of one type in the order of their starts: the same are asked for by several rules."""
+        """The nodes of one type in the order of their starts."""
         if kind not in self._in_order:
             nodes = self._by_kind.get(kind, ())
             self._in_order[kind] = sorted((node.lineno, node.col_offset, number, node) for number, node in nodes)  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expressi
 
 _MAKES_BESIDE = frozenset({"new_zeros", "new_ones", "new_tensor", "new_full", "new_empty"})
 """Methods that make a tensor where another one is."""
-_COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+_TOLD = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.Yield}
 
 
 class Expressions:
@@ -29,10 +29,10 @@ class Expressions:
 
     def read(self, root: ast.AST, context: Context) -> None:
         """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
+        if type(root) in LEAVES:
+            return
         stack = self._defaults(root, context) if type(root) is ast.arguments else [(root, context)]
         visited = 0
-        notes = self.notes
-        calls = notes.out.calls
         postponed: set[ast.AST] = set()
         called: set[ast.AST] = set()
         while stack:
@@ -40,28 +40,21 @@ class Expressions:
             visited += 1
             kind = type(node)
             if kind is ast.Call:
-                calls.append(self._call(node, here))
-                for named in (*handed_over(node, calls[-1].callee, notes.names), *moved_beside(node)):  # type: ignore[arg-type]
-                    notes.mention(named, node, here)
-                self._operand(node, here)  # type: ignore[arg-type]
+                callee = self._call(node, here)  # type: ignore[arg-type]
                 called.add(node.func)  # type: ignore[attr-defined]
-                postponed.update(kept_lambdas(node, calls[-1].callee))
-                held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]
-                if held is not None:
-                    notes.bind(*held, here)
-            elif kind is ast.Lambda and node in postponed:
-                here = notes.region("lambda", here, [node])
+                postponed.update(kept_lambdas(node, callee))
+            elif kind is ast.Attribute:
+                if type(node.value) is ast.Name:  # type: ignore[attr-defined]
+                    self._attribute(node, node not in called, here)  # type: ignore[arg-type]
+                    continue
             elif kind is ast.IfExp or kind is ast.BoolOp:
                 stack.extend(self._guarded_parts(node, here))
                 continue
-            elif kind in _COMPREHENSIONS:
-                here = self._comprehension(node, here)
-            elif kind is ast.Attribute and type(node.value) is ast.Name:  # type: ignore[attr-defined]
-                self._attribute(node, node not in called, here)  # type: ignore[arg-type]
-                continue
-            elif kind is ast.Yield:
-                notes.mention(("yield", "", ""), node, here)
-            stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
+            elif kind in _TOLD:
+                here = self._told(node, here, node in postponed)
+            for child in children_of(node):
+                if type(child) not in LEAVES:
+                    stack.append((child, here))
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 
@@ -81,17 +74,26 @@ class Expressions:
         elif node.attr in _MAKES_BESIDE and not read:
             self.notes.mention(("beside", name, ""), node, context)
 
-    def _operand(self, node: ast.Call, context: Context) -> None:
+    def _operand(self, node: ast.Call, callee: str, context: Context) -> None:
         """The first operation of torch that takes a parameter first, `torch.sqrt(x)`."""
         notes = self.notes
-        name = operand(node, notes.out.calls[-1].callee, notes.out.imports)
+        name = operand(node, callee, notes.out.imports)
         given = name and any(p.name == name for p in notes.out.functions[context.function].parameters)
         if given and notes.first_of(context.function, name):
-            notes.mention(("operand", name, notes.out.calls[-1].callee), node, context)
+            notes.mention(("operand", name, callee), node, context)
 
-    def _call(self, node: ast.AST, context: Context) -> Call:
-        assert isinstance(node, ast.Call)
-        return Call(chain(node.func), *self.notes.at(node.lineno, node.col_offset), context.region, context.function)
+    def _call(self, node: ast.Call, context: Context) -> str:
+        """Take note of a call, and of what it is given; gives its callee."""
+        notes, callee = self.notes, chain(node.func)
+        line, column = notes.at(node.lineno, node.col_offset)
+        notes.out.calls.append(Call(callee, line, column, context.region, context.function))
+        for named in (*handed_over(node, callee, notes.names), *moved_beside(node)):
+            notes.mention(named, node, context)
+        self._operand(node, callee, context)
+        held = appended(node, callee, notes.names)
+        if held is not None:
+            notes.bind(*held, context)
+        return callee
 
     def _defaults(self, node: ast.arguments, context: Context) -> list[tuple[ast.AST, Context]]:
         """The parts of a definition's parameters; a default's lambda runs where the parameter is called."""
@@ -128,6 +130,15 @@ class Expressions:
                 rest = node.values[node.values.index(value) + 1 :]
                 context = self.notes.region(guard.kind, context, rest, guard.text)
         return parts
+
+    def _told(self, node: ast.AST, context: Context, kept: bool) -> Context:
+        """The context of what stands in a comprehension, or in a lambda that is kept; of a `yield` note is taken."""
+        if type(node) is ast.Lambda:
+            return self.notes.region("lambda", context, [node]) if kept else context
+        if type(node) is ast.Yield:
+            self.notes.mention(("yield", "", ""), node, context)
+            return context
+        return self._comprehension(node, context)
 
     def _comprehension(self, node: ast.AST, context: Context) -> Context:
         first = node.generators[0]  # type: ignore[attr-defined]

@@ -27,6 +27,12 @@ _CHANGE_NOTHING = frozenset({"staticmethod", "classmethod", "no_grad", "inferenc
 
 def fitting_calls(values: Values, key: FunctionKey, function: Function) -> Sequence[CallSite]:
     """The calls of a function, without those that can only be of another one of its name; all, where none fits."""
+    if key not in values.fitting_calls:
+        values.fitting_calls[key] = _fitting(values, key, function)
+    return values.fitting_calls[key]
+
+
+def _fitting(values: Values, key: FunctionKey, function: Function) -> Sequence[CallSite]:
     sites = values.hotness.callers.get(key, ())
     body = values.body(key.path)
     top = body.functions.get(key.index) if body is not None else None

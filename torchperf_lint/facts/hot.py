@@ -67,18 +67,18 @@ def called_at(hot: Hot) -> tuple[str, int] | None:
     return place if isinstance(place, tuple) else None
 
 
-def through_loop(hot: Hot, detail: str, called: tuple[str, int], home: str) -> Hot:
+def through_loop(hot: Hot, detail: str, called: tuple[str, int], home: str, of: tuple[str, int] | None = None) -> Hot:
     """Why a function of the file `home` is hot that is called, at a place, in the loop that makes `hot` so."""
     often, at = hot.when.partition(" (")[0], (hot.path, hot.line)
     story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
     when = f"{often} (called from `{detail}`, {place(*at, home)})"
-    return Hot(hot.kind, told(story, home), when, hot.confidence, hot.path, hot.line, 1, hot.loop, story=story)
+    return Hot(hot.kind, told(story, home), when, hot.confidence, hot.path, hot.line, 1, hot.loop, story=story, of=of)
 
 
-def through_call(hot: Hot, name: str, called: tuple[str, int], home: str) -> Hot:
+def through_call(hot: Hot, name: str, called: tuple[str, int], home: str, of: tuple[str, int] | None = None) -> Hot:
     """Why a function of the file `home` is hot that is called, at a place, by one of that name, which is hot."""
     story: Story = (*hot.story, "; called at ", called, f" by `{name}`")
-    return replace(hot, because=told(story, home), depth=hot.depth + 1, story=story)
+    return replace(hot, because=told(story, home), depth=hot.depth + 1, story=story, of=of)
 
 
 def in_evaluation(hot: Hot) -> Hot:

@@ -79,8 +79,7 @@ class HotFunctions:
                 self._never_hot,
                 self._passed_on,
                 lambda hot, site, target, reasons: (
-                    excludes(self.index, hot, site, target)
-                    or not_by(hot, site.path, site.call.region, reasons)
+                    excludes(self.index, hot, site, target) or not_by(hot, site.path, site.call.region, reasons)
                 ),
                 lambda hot, site, target, reasons: (
                     excludes(self.index, hot, site, target)
@@ -144,14 +143,14 @@ class HotFunctions:
     def through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         """Why what a call in a hot loop runs is hot."""
         detail = self.index.outlines[hot.loop[0]].regions[hot.loop[1]].detail if hot.loop else ""
-        passed = through_loop(hot, detail, (site.path, site.call.line), target.path)
-        return replace(passed, of=receiver(self.index, None, site, target))
+        of = receiver(self.index, None, site, target)
+        return through_loop(hot, detail, (site.path, site.call.line), target.path, of)
 
     def by_call(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         """Why what a call in a hot function runs is hot."""
         name = self.index.function(FunctionKey(site.path, site.call.function)).qualname
-        passed = through_call(hot, name, (site.path, site.call.line), target.path)
-        passed = replace(passed, of=receiver(self.index, hot, site, target))
+        of = receiver(self.index, hot, site, target)
+        passed = through_call(hot, name, (site.path, site.call.line), target.path, of)
         if target.path != site.path and is_offered(hot, site.call.callee):
             passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
         if passed.depth >= MANY_CALLS and passed.loop is not None:

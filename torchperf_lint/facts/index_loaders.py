@@ -16,8 +16,8 @@ def loaded_index(spot: Spot, index: ast.expr) -> tuple[str, str] | None:
 
     Rows of a data set have to cross once; numbers that only count what lies on the device need not be on the host.
     """
-    if not isinstance(index, ast.Name):
-        return None
+    if not isinstance(index, ast.Name) or not _unpacked_here(spot, index):
+        return None  # what callers hand over, one of them may have moved
     value = spot.file.value(index, spot)
     if value.kind != "batch" or value.device != HOST or value.confidence is Confidence.POSSIBLE:
         return None
@@ -27,7 +27,7 @@ def loaded_index(spot: Spot, index: ast.expr) -> tuple[str, str] | None:
             "draw and split the numbers on the device, `torch.randperm(n, device={device}).split(batch_size)`; in "
             "order, split the tensors themselves",
         )
-    if value.confidence is not Confidence.CERTAIN or not _unpacked_here(spot, index) or not used_again(spot, index):
+    if value.confidence is not Confidence.CERTAIN or not used_again(spot, index):
         return None
     return (
         f"the batch `{index.id}` is host memory",
@@ -36,7 +36,7 @@ def loaded_index(spot: Spot, index: ast.expr) -> tuple[str, str] | None:
 
 
 def _unpacked_here(spot: Spot, index: ast.Name) -> bool:
-    """Whether a loop around gets the batch from its loader: what callers hand over, one of them may have moved."""
+    """Whether a loop around gets the batch from its loader."""
     loops = spot.file.enclosing(spot.function).loops(index)
     return any(isinstance(n, ast.Name) and n.id == index.id for loop in loops for n in ast.walk(loop.target))
 

@@ -304,6 +304,6 @@ _CALLS_AT_ONCE = frozenset(
 def kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
     """The lambdas among a call's arguments that the called function keeps for later."""
     assert isinstance(node, ast.Call)
-    found: list[ast.AST] = [argument for argument in node.args if isinstance(argument, ast.Lambda)]
-    found += [keyword.value for keyword in node.keywords if isinstance(keyword.value, ast.Lambda)]
+    found: list[ast.AST] = [argument for argument in node.args if type(argument) is ast.Lambda]
+    found += [keyword.value for keyword in node.keywords if type(keyword.value) is ast.Lambda]
     return [] if found and last_part(callee) in _CALLS_AT_ONCE else found

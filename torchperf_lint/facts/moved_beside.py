@@ -17,7 +17,7 @@ _NO_TENSOR = pattern(
 
 def moved_beside(node: ast.Call) -> tuple[tuple[str, str, str], ...]:
     """The mention of what something is moved to, as far as that may be a tensor."""
-    if not isinstance(node.func, ast.Attribute) or len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
+    if len(node.args) != 1 or not isinstance(node.args[0], ast.Name) or not isinstance(node.func, ast.Attribute):
         return ()
     name = node.args[0].id
     moved = node.func.attr == "to" and not node.keywords and not _NO_TENSOR.search(name)

@@ -32,7 +32,8 @@ _PUBLIC = ("accelerate.", "lightning.", "fastai.")
 
 def movers_called(calls: Iterable[Call]) -> tuple[str, ...]:
     """The names of functions among some calls that are called as such functions are."""
-    return tuple(sorted({name for call in calls if _NAMED_SO.search(name := last_part(call.callee))} - set(MOVERS)))
+    names = {last_part(call.callee) for call in calls}
+    return tuple(sorted({name for name in names if _NAMED_SO.search(name)} - set(MOVERS)))
 
 
 class Moved(NamedTuple):

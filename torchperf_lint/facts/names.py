@@ -115,11 +115,12 @@ def untested_value(values: Values, name: str, frame: Frame) -> Value:
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
             reaching = reaching or bound_later(body, scope, name, at)
-            there = here if at is frame.at else here._replace(at=at)
+            there = here if at is frame.at else here.placed(at)
             bound = _from_definitions(values, name, reaching, there, body)
-            return after_its_move(values, name, bound, there, body)
+            return after_its_move(values, name, bound, there, body) if bound.kind == "batch" else bound
         if _is_parameter(functions[scope], name):
-            return after_its_move(values, name, _from_parameter(values, name, here, body), here, body)
+            given = _from_parameter(values, name, here, body)
+            return after_its_move(values, name, given, here, body) if given.kind == "batch" else given
         rest = value_of_rest(values, name, here)
         if rest is not None:
             return rest
@@ -138,14 +139,14 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     functions = values.index.outlines[frame.path].functions
-    reaching = before_its_move(name, reaching, frame.function, frame.at, body)
+    if len(reaching) > 1:
+        reaching = before_its_move(name, reaching, frame.function, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     if len(found) > 1 and any(value.kind == "batch" for value in found):
         found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
-    inner = any(d.within is not None for d in reaching)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    is_parameter = not inner and _is_parameter(functions[frame.function], name)
-    if inner and _is_parameter(functions[frame.function], name):
-        return join(found)
+    is_parameter = _is_parameter(functions[frame.function], name)
+    if is_parameter and any(d.within is not None for d in reaching):
+        return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
     if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
@@ -216,7 +217,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind == "unknown" and d.how in ("assign", "item", "loop"):
         value = taken_and_moved(values, name, d, frame, body)
     if value.kind in ("tensor", "batch", "module") and value.because:
-        return value._replace(because=told(name, value.because, d.at[0]))
+        return value.with_reason(told(name, value.because, d.at[0]))
     return value
 
 
@@ -246,7 +247,7 @@ def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Valu
     value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
     if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
         value = value.moved(HOST)
-    return value._replace(borrowed=True) if value.kind == "tensor" and not value.borrowed else value
+    return value.lent() if value.kind == "tensor" and not value.borrowed else value
 
 
 def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
@@ -375,7 +376,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:
         return Value("torch_device", ANYWHERE)
     if value.kind in ("tensor", "batch") and value.because:
-        return value._replace(because=passed_by(path, call.line, value.because))
+        return value.with_reason(passed_by(path, call.line, value.because))
     return value
 
 

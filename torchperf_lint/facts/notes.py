@@ -22,6 +22,10 @@ class Context(NamedTuple):
     region: int
     depth: int
 
+    def deeper(self) -> Context:
+        """That of a block inside."""
+        return Context(self.function, self.class_index, self.region, self.depth + 1)
+
 
 class Notes:
     """The outline of one file while it is read."""
@@ -60,7 +64,7 @@ class Notes:
         start, end = self.span(nodes[0], nodes[-1])
         turns, over = (None, "") if iterable is None else (guards.literal_turns(iterable), iterated(iterable))
         self.out.regions.append(Region(kind, context.region, start, end, context.function, detail, turns, over))
-        return context._replace(region=len(self.out.regions) - 1)
+        return Context(context.function, context.class_index, len(self.out.regions) - 1, context.depth)
 
     def mention(self, named: tuple[str, str, str], node: ast.AST, context: Context) -> None:
         """Take note of a function that is named, if the chain that names it says which."""

@@ -56,7 +56,9 @@ def number_stores(file: SourceFile) -> Iterator[NumberStore]:
 
 def _store(file: SourceFile, spot: Spot, target: ast.Subscript, number: ast.expr) -> NumberStore | None:
     parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    if not _is_number(file, spot, number) or isinstance(target.value, ast.Call):
+    if isinstance(target.value, ast.Call) or all(isinstance(part, ast.Slice | ast.Constant) for part in parts):
+        return None
+    if not _is_number(file, spot, number):
         return None
     indices = _indices(file, spot, parts)
     if not indices:

@@ -54,7 +54,7 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
 
 PER_STEP = frozenset("training_step validation_step test_step train_step compute_loss forward".split())
 """Functions that run every step: each of their calls comes to each turn of their loops."""
-_MAY_GUARD_THE_REST = (ast.If, ast.Assert, ast.With, ast.AsyncWith)
+_MAY_GUARD_THE_REST = frozenset((ast.If, ast.Assert, ast.With, ast.AsyncWith))
 """Statements that may decide how often what follows them in their block runs."""
 
 
@@ -117,7 +117,7 @@ class _Outliner:
             context = self.notes.region(leaves, context, statements)
         for index, statement in enumerate(statements):
             self.statement(statement, context)
-            if not isinstance(statement, _MAY_GUARD_THE_REST):
+            if type(statement) not in _MAY_GUARD_THE_REST:
                 continue
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):
@@ -139,7 +139,7 @@ class _Outliner:
 
     def inner_block(self, statements: Sequence[ast.stmt], context: Context) -> None:
         if statements:
-            self.blocks.append(_Block(statements, context._replace(depth=context.depth + 1), inner=True))
+            self.blocks.append(_Block(statements, context.deeper(), inner=True))
 
     def raise_(self, node: ast.Raise, context: Context) -> None:
         """What an error is told happens once, also where the statement ends a function and no block."""
@@ -236,7 +236,7 @@ class _Outliner:
         region = self.out.regions[inside.region]._replace(head=node.lineno)
         # A body that always leaves the loop runs once, however long the iterable.
         self.out.regions[inside.region] = region._replace(turns=1) if guards.exit_kind(node.body) else region
-        self.blocks.append(_Block(node.body, inside._replace(depth=context.depth + 1), inner=False))
+        self.blocks.append(_Block(node.body, inside.deeper(), inner=False))
         return inside
 
     def if_(self, node: ast.If, context: Context) -> None:

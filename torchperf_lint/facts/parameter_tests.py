@@ -174,6 +174,7 @@ def _parsed(way: str) -> ast.expr:
     return ast.parse(way, mode="eval").body
 
 
+@lru_cache(maxsize=1024)
 def parameter_of(way: str) -> str:
     """The parameter that a way through a function depends on."""
     test = _parsed(way)

@@ -65,9 +65,10 @@ class Project:
 
     def body(self, path: str) -> Body | None:
         """The bindings of a file, parsed on first need; None when the file changed under us."""
-        if path not in self._bodies:
-            self._bodies[path] = self._parsed(path)
-        return self._bodies[path]
+        found = self._bodies.get(path)
+        if found is None and path not in self._bodies:
+            found = self._bodies[path] = self._parsed(path)
+        return found
 
     def _parsed(self, path: str) -> Body | None:
         found = self.index.outlines.get(path)

@@ -32,9 +32,11 @@ def receiver(index: Index, hot: Hot | None, site: CallSite, target: FunctionKey)
 
 def excludes(index: Index, hot: Hot, site: CallSite, target: FunctionKey) -> bool:
     """Whether the object that a reason tells of never runs the target of a call of `self`."""
+    if hot.of is None or not site.call.callee.startswith("self."):
+        return False
     own = _class(index, target)
     around = _class(index, FunctionKey(site.path, site.call.function))
-    if hot.of is None or own is None or around is None or not site.call.callee.startswith("self."):
+    if own is None or around is None:
         return False
     name = index.function(target).name
     if site.call.callee != f"self.{name}" or index.function(target).class_index < 0:
@@ -49,7 +51,7 @@ def _object(hot: Hot | None, around: Thing) -> Thing:
 
 def _class(index: Index, key: FunctionKey) -> Thing | None:
     found = index.class_of(*key)
-    return None if found is None else found._replace(kind="class")
+    return None if found is None else Thing("class", found.path, found.index)
 
 
 def _is_of_self(callee: str) -> bool:

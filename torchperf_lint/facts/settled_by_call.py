@@ -18,6 +18,8 @@ from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Function
 
+_SIMPLE = (ast.Assign, ast.Expr, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""Statements in which no `return` of the function stands, as most are."""
 _Decided = Callable[[ast.expr], bool | None]
 
 
@@ -25,6 +27,8 @@ def returns_of_call(call: ast.Call, body: Body, index: int, function: Function) 
     """What a call may give, of all that its function returns; None where its arguments settle nothing."""
     node = body.functions.get(index)
     if not isinstance(node, ast.FunctionDef) or unpacks(call):
+        return None
+    if not _may_settle(call, node.args):
         return None
     settled = False
     names = {parameter.name for parameter in function.parameters} - body.definitions(index).keys()
@@ -40,6 +44,12 @@ def returns_of_call(call: ast.Call, body: Body, index: int, function: Function) 
 
     found = list(_returned(node.body, decided))
     return found if settled else None
+
+
+def _may_settle(call: ast.Call, taken: ast.arguments) -> bool:
+    """Whether a literal is among what a call gives, or among the defaults of what it calls."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return ast.Constant in map(type, (*given, *taken.defaults, *taken.kw_defaults))
 
 
 def _asked_of(test: ast.expr) -> str:
@@ -72,9 +82,10 @@ def _returned(statements: Sequence[ast.stmt], decided: _Decided) -> Iterator[ast
             if taken and isinstance(taken[-1], ast.Return | ast.Raise):
                 return
             continue
+        if isinstance(statement, _SIMPLE):
+            continue
         for field in ("body", "orelse", "finalbody"):
-            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield from _returned(getattr(statement, field, []), decided)
+            yield from _returned(getattr(statement, field, []), decided)
         for part in [*getattr(statement, "handlers", []), *getattr(statement, "cases", [])]:
             yield from _returned(part.body, decided)
 

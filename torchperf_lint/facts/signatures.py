@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -50,6 +51,7 @@ def decorators(
     return ("staticmethod",) if f"{classes[of_class].name}.{node.name}(" in names.text else ()
 
 
+@lru_cache(maxsize=1 << 14)
 def is_iteration(callee: str) -> bool:
     """Whether a function passes on, item by item, what it is given: iterators, progress bars."""
     name = last_part(callee)

@@ -308,8 +308,8 @@ class SourceFile:
     def value(self, node: ast.expr, place: Place) -> Value:
         """What an expression within a place is, where it lives, and why."""
         # Of a `while` test the place is the end of the loop's body, which stands after it.
-        frame = place.frame
-        found = self.project.values.of(node, frame._replace(at=max(frame.at, self._at(node))))
+        frame, at = place.frame, self._at(node)
+        found = self.project.values.of(node, frame.placed(at) if at > frame.at else frame)
         return found if found.kind != "nothing" else UNKNOWN
 
     def denotes(self, node: ast.expr, place: Place) -> str | None:

@@ -43,13 +43,18 @@ class Spot(NamedTuple):
 def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
     """The hot expressions and statements of these kinds, in order; of a `while`, whose test is hot as its body is."""
     functions = hot_functions(file)
-    if not functions or file.project.body(file.path) is None:
+    body = file.project.body(file.path) if functions else None
+    if body is None:
         return
+    path, hot_at = file.path, file.project.hotness.at
     for function in functions:
-        for node in file.enclosing(function).of_kinds(kinds):
-            found = spot_at(file, node, function)
-            if found is not None:
-                yield found
+        around = file.enclosing(function)
+        for node in around.of_kinds(kinds):
+            while_ = around.while_tests.get(node)
+            inside = body.at(node if while_ is None else while_.body[-1])  # type: ignore[arg-type]
+            hot = hot_at(path, inside)
+            if hot is not None:
+                yield Spot(file, node, function, hot, inside)  # type: ignore[arg-type]
 
 
 def looped_nodes(file: SourceFile, kinds: tuple[type[ast.AST], ...], functions: Iterable[int]) -> Iterator[Spot]:
@@ -88,7 +93,7 @@ def _hot_functions(file: SourceFile) -> list[int]:
 
 def spot_at(file: SourceFile, node: ast.AST, function: int) -> Spot | None:
     """A node of a function, or None when it is not hot."""
-    assert isinstance(node, ast.expr | ast.stmt)
+    assert isinstance(node, (ast.expr, ast.stmt))
     hotness = file.project.hotness
     while_ = file.enclosing(function).while_tests.get(node)
     inside = file.start(while_.body[-1] if while_ is not None else node)

@@ -29,7 +29,9 @@ _OPTIMIZES = pattern(r"optim|Adam|SGD|RMSprop", 0)
 
 def trained_through_targets(file: SourceFile) -> Iterator[Site]:
     """The calls of target networks in training steps that detach nothing."""
-    named = [c for c in file.outline.calls if _TARGET.search(last_part(c.callee)) and "(" not in c.callee]
+    called = {last_part(call.callee) for call in file.outline.calls}
+    targets = {name for name in called if _TARGET.search(name)}
+    named = [c for c in file.outline.calls if last_part(c.callee) in targets and "(" not in c.callee] if targets else []
     if not named or may_freeze(file.text):
         return
     for site in file.calls_among(named):

@@ -16,7 +16,7 @@ _MORE, _LESS = (ast.Gt, ast.GtE), (ast.Lt, ast.LtE)
 
 def runs_with_old_torch(test: ast.expr) -> bool | None:
     """Whether a test holds for versions before 2.0 only (True), or fails for these only (False); None for others."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (*_MORE, *_LESS)):
         return None
     if not any(
         _NAME.search(name_of(node)) for node in ast.walk(test.left) if isinstance(node, ast.Name | ast.Attribute)
@@ -24,6 +24,6 @@ def runs_with_old_torch(test: ast.expr) -> bool | None:
         return None
     texts = [n.value for n in ast.walk(test.comparators[0]) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     versions = [int(found.group(1)) for found in map(_LITERAL.match, texts) if found]
-    if not versions or versions[0] >= _OLD or not isinstance(test.ops[0], (*_MORE, *_LESS)):
+    if not versions or versions[0] >= _OLD:
         return None
     return isinstance(test.ops[0], _LESS)

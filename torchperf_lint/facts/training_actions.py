@@ -131,7 +131,7 @@ class TrainingActions:
         """The training action a function does outside loops of its own, through at most `depth` calls."""
         if (key, depth) in self._trains:
             return self._trains[key, depth]
-        calls = [] if self._is_a_trial(key) else self.calls.directly_in(key.path, self.index.function(key).region)
+        calls = self.calls.directly_in(key.path, self.index.function(key).region)
         found = next((c for c in calls if self._is_action(key.path, c)), None)
         if found is None and depth > 1:
             for call in calls:
@@ -140,6 +140,8 @@ class TrainingActions:
                 found = next((c for c in inner if c is not None), None)
                 if found is not None:
                     break
+        if found is not None and self._is_a_trial(key):
+            found = None
         self._trains[key, depth] = found
         return found
 

@@ -5,6 +5,7 @@ Nominal only: which class or function. What kind of value and on which device is
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -65,15 +66,15 @@ class Types:
             return ()
         head, parts = split(chain)
         found = self.name(path, function, head, depth)
-        moved = ""
-        for part, following in zip(parts, [*parts[1:], ""], strict=False):
+        moved = False
+        for number, part in enumerate(parts):
             if not found:
                 return ()
             if moved:
-                moved = ""
+                moved = False
                 continue
-            moved = part if part in _SAME and following == "()" and self._is_model(found[0], part) else ""
-            if moved:
+            if part in _SAME and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
+                moved = True
                 continue
             if len(found) == 1:
                 found = self.step(found[0], part, depth)
@@ -199,7 +200,7 @@ class Types:
         if part in _OTHER_CONSTRUCTORS and self._is_loaded_model(thing, part):
             return (thing,)
         if thing.kind == "external":
-            return (Thing("external", dotted=canonical(thing.dotted + part)),)
+            return _of_library(thing.dotted + part)
         if thing.kind == "table":
             return self._in_table(thing, part, depth)
         if part == "()":
@@ -399,6 +400,7 @@ class Types:
         return self.index.method(thing, "update") if any(map(_METRIC.match, bases)) else None
 
 
+_CALL = ("()",)
 _METRIC = pattern(r"^torchmetrics\.(?:\w+\.)*Metric$")
 _MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
 _VAGUE = ("builtins.", "typing.", "collections.")
@@ -438,6 +440,12 @@ def is_module_name(dotted: str) -> bool:
 
 
 @lru_cache(1 << 14)
+def _of_library(dotted: str) -> tuple[Thing, ...]:
+    """What is not defined in the project; a file asks for the same few again and again."""
+    return (Thing("external", dotted=canonical(dotted)),)
+
+
+@lru_cache(1 << 14)
 def split(chain: str) -> tuple[str, tuple[str, ...]]:
     """A chain's head name and its further parts."""
     match = _HEAD.match(chain)
@@ -445,5 +453,5 @@ def split(chain: str) -> tuple[str, tuple[str, ...]]:
     return head, tuple(_PARTS.findall(chain, len(head)))
 
 
-def _unique(things: object) -> tuple[Thing, ...]:
-    return tuple(dict.fromkeys(things))[:6]  # type: ignore[call-overload]
+def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    return tuple(dict.fromkeys(things))[:6]

@@ -9,7 +9,7 @@ nothing names it, in libraries neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -24,8 +24,11 @@ from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.role import EVERY_CALL, Role
 from torchperf_lint.facts.written import spans
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _EACH_STEP = "of a module, which every step runs"
+_FEW_NAMES = 64
+"""From so many on each word of the project is read once, rather than all texts for each name."""
 NO_PROGRAM = " (no program of this project gets to it)"
 """How the reason ends of a module that is left over."""
 
@@ -129,9 +132,26 @@ class Unmentioned:
             self._known[path, name] = not self._is_written_elsewhere(path, name, in_code)
         return self._known[path, name]
 
+    def _may_name(self, name: str) -> Sequence[str]:
+        """The files that may name a function or class; where many are asked for, those in which it is a word."""
+        return self.programs.telling if len(self._known) < _FEW_NAMES else self._naming.get(name, ())
+
+    @cached_property
+    def _naming(self) -> dict[str, list[str]]:
+        """The name of a function or class of the project -> the files in whose text it is a word."""
+        found: dict[str, list[str]] = {}
+        names: set[str] = set()
+        for outline in self.index.outlines.values():
+            names.update(function.name for function in outline.functions)
+            names.update(cls.name for cls in outline.classes)
+        for path in self.programs.telling:
+            for name in names.intersection(_WORD.findall(self.text(path))):
+                found.setdefault(name, []).append(path)
+        return found
+
     def _is_written_elsewhere(self, path: str, name: str, in_code: bool) -> bool:
         word, read = _word(name), self.programs.code if in_code else self.text
-        others = (other for other in self.programs.telling if other != path and name in self.text(other))
+        others = (other for other in self._may_name(name) if other != path and name in self.text(other))
         if any(word.search(read(other)) for other in others):
             return True
         lines = self.text(path).splitlines()
@@ -143,6 +163,9 @@ class Unmentioned:
         outside = without_sentences(outside) if in_code else outside
         decorated = first > 1 and lines[first - 2].lstrip().startswith(("@", ")"))
         return decorated or word.search(outside) is not None
+
+
+_WORD = pattern(r"\w+")
 
 
 def _word(name: str) -> re.Pattern[str]:

@@ -59,6 +59,10 @@ class Frame(NamedTuple):
         """The same place, for a question of its own: how its asker came there is of no matter."""
         return Frame(self.path, self.function, self.at)
 
+    def placed(self, at: Position) -> Frame:
+        """Another place in the same function, as near as this one."""
+        return Frame(self.path, self.function, at, self.depth, self.hops, self.steps)
+
     def back(self, at: Position, end: Position | None = None) -> Frame:
         """The place of a binding in the same function, which holds after `end` (after `at` where that is not given).
 
@@ -107,7 +111,11 @@ class Value(NamedTuple):
 
     def with_reason(self, because: str) -> Value:
         """The same with another reason."""
-        return self._replace(because=because)
+        return Value._make((*self[:2], because, *self[3:]))  # `_replace` takes twice as long
+
+    def lent(self) -> Value:
+        """The same tensor, whose device is that of a parameter."""
+        return Value._make((*self[:8], True, *self[9:]))
 
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""

@@ -7,7 +7,7 @@ assignments, attributes, what functions return and what callers pass, up to fixe
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from torchperf_lint.facts import attributes, calls, iteration, names, results, usage
@@ -17,7 +17,7 @@ from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.entries import any_entry, entry_of, named_entries
 from torchperf_lint.facts.graph_data import graph_data
 from torchperf_lint.facts.hotness import Hotness
-from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
 from torchperf_lint.facts.moved_in_place import InPlace, entry_of_moved
 from torchperf_lint.facts.named_tuples import as_parts
@@ -87,6 +87,8 @@ class Values:
         """Class name in small letters -> the classes called so; called_after_class.py fills it."""
         self.engine_runs: dict[FunctionKey, list[tuple[ast.expr, Frame]]] | None = None
         """Update function of an ignite engine -> (argument, place) of each `run`; engine_batches.py fills it."""
+        self.fitting_calls: dict[FunctionKey, Sequence[CallSite]] = {}
+        """Function -> the calls by which it can have been called; fitting_calls.py fills it."""
         self.default_scripts: dict[str, frozenset[str]] | None = None
         """Path -> how the scripts that run the file always do; defaults.py fills it."""
 
