@@ -30,8 +30,7 @@ class Body:
     def __init__(self, tree: ast.Module, outline: Outline, text: str) -> None:
         self.outline = outline
         self.ascii = text.isascii()
-        self._may_yield = "yield" in text
-        self.may_hold_lambdas = "lambda" in text
+        self._may_yield, self.may_hold_lambdas = "yield" in text, "lambda" in text
         self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
         self.classes: dict[int, ast.ClassDef] = {}
         """Line of `class` -> the class."""
