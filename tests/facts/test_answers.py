@@ -47,6 +47,7 @@ def test_what_the_caller_branches_on(lines):
         ("score = y.mean().item()", "return y > self.limit"),
         ("score = y.mean().item()", "return score is None"),
         ("scores = [] if y.mean().item() > 3 else y", "return scores > 3"),
+        ("total = y.sum().item()", "return total == float('inf') or total == -math.inf or total != total"),
         ("if self.training:", "    self.score = y.mean().item()", "return self.score > self.limit"),
     ],
 )

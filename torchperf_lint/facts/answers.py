@@ -9,6 +9,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import Assignment, targets_of
+from torchperf_lint.patterns import pattern
 
 _PLACES = frozenset({"argmax", "argmin"})
 _CONVERTS = frozenset({"int", "item"})
@@ -48,7 +49,10 @@ def _is_answer(around: Enclosing, read: ast.AST, named: bool = False) -> bool:
     for parent in around.ancestors(read):
         if isinstance(parent, ast.Return):
             return compared or (not named and node is read and _is_place(node))
-        compared = compared or (isinstance(parent, ast.Compare) and not _of_identity(parent))
+        if isinstance(parent, ast.Compare):
+            if _asks_whether_finite(parent):
+                return False  # a check, which can be made once in a while, or on the device
+            compared = compared or not _of_identity(parent)
         if not compared and isinstance(parent, ast.comprehension | ast.GeneratorExp):
             return False
         if not isinstance(parent, _AROUND) and not _gives_truth(parent):
@@ -62,6 +66,15 @@ _AROUND = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.GeneratorExp)
 
 def _of_identity(node: ast.Compare) -> bool:
     return any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+
+
+def _asks_whether_finite(node: ast.Compare) -> bool:
+    """`s == float("inf")`, `s == math.inf`, and `s != s`, which only NaN is."""
+    sides = [ast.unparse(side) for side in (node.left, *node.comparators)]
+    return len(set(sides)) < len(sides) or any(map(_NOT_FINITE.search, sides))
+
+
+_NOT_FINITE = pattern(r"^-?(?:float\(['\"][+-]?(?:inf|infinity|nan)['\"]\)|(?:math|np|numpy|torch)\.(?:inf|nan))$")
 
 
 def _gives_truth(node: ast.AST) -> bool:
