@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.addends import addend
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.few_parameters import goes_over_few
 from torchperf_lint.facts.foreach_forms import NORMS, moves_or_reads, statements_of
@@ -81,7 +82,7 @@ def _adds_up(loop: ast.For) -> bool:
     for statement in statements_of(loop):
         if isinstance(statement, ast.Pass | ast.Continue | ast.Raise):
             continue
-        value = _addend(statement)
+        value = addend(statement) or _added_in_place(statement)
         if value is not None and _is_of_a_gradient(value, held, gradients):
             added += 1
         elif isinstance(statement, ast.Assign) and names_of(statement.value) & held:
@@ -93,13 +94,9 @@ def _adds_up(loop: ast.For) -> bool:
     return added == 1
 
 
-def _addend(statement: ast.stmt) -> ast.expr | None:
-    """What a statement adds: `total += x`, `total = total + x`, `total.add_(x)`."""
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        return statement.value
+def _added_in_place(statement: ast.stmt) -> ast.expr | None:
+    """`total.add_(x)`."""
     value = getattr(statement, "value", None)
-    if isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        return value.right if chain(value.left) == chain(statement.targets[0]) else None
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "add_":
         return value.args[0] if value.args else None
     return None

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.addends import addend
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.few_parameters import goes_over_few
 from torchperf_lint.facts.foreach_forms import NORMS, moves_or_reads, statements_of
@@ -76,7 +77,7 @@ def _terms(loop: ast.For) -> list[ast.expr]:
     if moves_or_reads(loop) or _reads(loop):
         return []
     for statement in statements_of(loop):
-        value = _addend(statement)
+        value = addend(statement)
         if isinstance(statement, ast.Pass | ast.Continue):
             continue
         if value is not None and names_of(value) & held and _is_norm(value):
@@ -104,21 +105,11 @@ def _bound(file: SourceFile, spot: Spot) -> set[str]:
     node = spot.expression
     if isinstance(node, ast.For):
         statements = list(statements_of(node))
-        added = [s for s in statements if _addend(s) is not None]
+        added = [s for s in statements if addend(s) is not None]
         return names_of(*(t for s in added for t in (s.targets if isinstance(s, ast.Assign) else [s.target])))  # type: ignore[attr-defined]
     around = file.enclosing(spot.function).around(node)
     statement = next((part for part in around if isinstance(part, ast.Assign)), None)
     return names_of(*statement.targets) if statement is not None else set()
-
-
-def _addend(statement: ast.stmt) -> ast.expr | None:
-    """What a statement adds: `loss += x`, `loss = loss + x`."""
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        return statement.value
-    value = getattr(statement, "value", None)
-    if isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        return value.right if chain(value.left) == chain(statement.targets[0]) else None
-    return None
 
 
 def _is_norm(value: ast.expr) -> bool:
