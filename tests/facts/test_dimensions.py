@@ -69,6 +69,8 @@ def known(asked, before="pass"):
         ("x.max(1)[1]", 1),
         ("x.max(1).indices", 1),
         ("x.topk(3, 1)[1]", 2),
+        ("torch.randn((n,), device=x.device).topk(y.sum(), dim=-1).indices", 1),
+        ("torch.topk(x, y.sum(), dim=-1).indices", 2),
         ("x.max(1)", None),
         ("x[0]", 1),
         ("x[n]", 1),

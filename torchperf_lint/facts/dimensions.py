@@ -357,7 +357,8 @@ def _of_several(values: Values, made: ast.expr, position: object, frame: Frame, 
     made = _bound(values, made, frame)
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or not isinstance(position, int):
         return None
-    name, free = made.func.attr, chain(made.func).startswith("torch.")
+    name, written = made.func.attr, chain(made.func)
+    free = written.startswith("torch.") and "()" not in written  # else a method, of `torch.randn(n)` too
     known = {k.arg: k.value for k in made.keywords}
     if name in ("nonzero", "where"):
         operands = len(made.args) + (not free)
