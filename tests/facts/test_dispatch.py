@@ -455,3 +455,16 @@ def test_a_method_that_is_named_in_a_pass_runs_in_it(inside, hot):
                 {inside.replace("            return", "                return")}
         """
     assert (hot_at(code) is not None) is hot
+
+
+def test_hooks_of_optimizers_run_every_optimizer_step():
+    hot = hot_at("""
+        def watch(optimizer, args, kwargs):
+            print(len(args))  # <-
+
+        def install(optimizer):
+            optimizer.register_step_post_hook(watch)
+    """)
+    assert hot is not None
+    assert hot.when.startswith("with every optimizer step")
+    assert "it runs with every optimizer step" in hot.because

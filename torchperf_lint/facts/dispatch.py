@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.framework_hooks import EVENT, HOOK_IN_PASS
+from torchperf_lint.facts.framework_hooks import EVENT, HOOK_IN_PASS, HOOK_OF_OPTIMIZER
 from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.looked_up import looked_up
@@ -44,6 +44,8 @@ class Dispatch:
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
                 role = {"hook": HOOK_IN_PASS, "event": EVENT}.get(mention.kind)
+                if role is HOOK_IN_PASS and last_part(mention.of).startswith("register_step_"):
+                    role = HOOK_OF_OPTIMIZER
                 for thing in self._named(path, mention) if role is not None else ():
                     told = role.because.format(mention.of, mention.line) if role is not None else ""
                     if role is not None and thing.kind in ("function", "partial"):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.role import EVERY_PASS, Role
+from torchperf_lint.facts.role import EVERY_PASS, WITH_STEPS, Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -23,6 +23,10 @@ _EVAL_BY_NAME = Role(
 _HOOK = Role("step", "is a callback's hook, run for every batch", "every batch", Confidence.LIKELY)
 HOOK_IN_PASS = Role(
     "forward", "is a hook, given to `{}` (line {}): it runs in every pass", EVERY_PASS, Confidence.LIKELY
+)
+HOOK_OF_OPTIMIZER = HOOK_IN_PASS._replace(
+    because="is a hook of an optimizer, given to `{}` (line {}): it runs with every optimizer step",
+    when=WITH_STEPS,
 )
 EVENT = Role("step", "handles `{}`, which an engine fires for every batch", "every batch", Confidence.LIKELY)
 _ENGINE_STEP = Role("step", "is what an ignite engine calls for every batch", "every training step", Confidence.LIKELY)

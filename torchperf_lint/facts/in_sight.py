@@ -9,10 +9,10 @@ from __future__ import annotations
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.loop import EVERY_RUN
-from torchperf_lint.facts.role import EVERY_PASS
+from torchperf_lint.facts.role import EVERY_PASS, WITH_STEPS
 from torchperf_lint.facts.source import Place
 
-_GUESSED = (EVERY_RUN, EVERY_PASS)
+_GUESSED = (EVERY_RUN, EVERY_PASS, WITH_STEPS)
 """How often a loop over models, a hook or an autograd function runs, which hand over what somebody else asked for."""
 
 

@@ -10,6 +10,8 @@ EVERY_CALL = "in every call"
 """When an operation runs that nothing in the project calls: whoever uses the library does so in every step."""
 EVERY_PASS = "in every pass"
 """When a hook or an autograd function runs, and what the passes of a base class call."""
+WITH_STEPS = "with every optimizer step"
+"""When a hook of an optimizer runs."""
 EACH_STEP = "in every step of the environment"
 """When an agent acts, whose environment somebody else steps."""
 
