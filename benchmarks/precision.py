@@ -68,11 +68,11 @@ ASIDE = frozenset(
     line for name in ("aside.txt", "aside_families.txt") for line in (packages.TRUTH / name).read_text("utf-8").split()
 )
 SCRIPTS_TUNED = frozenset(
-    "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth".split()
+    "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth".split()
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
-LIBRARIES = frozenset(f"libraries{nth}" for nth in ("", "-second", "-third", "-fourth", "-fifth", "-sixth"))
+LIBRARIES = frozenset(f"libraries{nth}" for nth in ("", "-second", "-third", "-fourth", "-fifth", "-sixth", "-seventh"))
 """Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""
