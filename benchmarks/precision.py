@@ -68,7 +68,8 @@ ASIDE = frozenset(
     line for name in ("aside.txt", "aside_families.txt") for line in (packages.TRUTH / name).read_text("utf-8").split()
 )
 SCRIPTS_TUNED = frozenset(
-    "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth".split()
+    "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+    " sixteenth".split()
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
