@@ -68,7 +68,7 @@ class Hotness:
         self._of_region: dict[tuple[str, int], Hot | None] = {}
         self._spans: dict[str, NestedSpans] = {}
         self.grad_mode = GradMode(self)
-        self.loops = Loops(index, types, self.grad_mode.is_off, body)
+        self.loops = Loops(index, types, self.grad_mode.is_off, body, lambda: self.callers)
         self.around = Around(index, self.loops, lambda: self.callers, body)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)

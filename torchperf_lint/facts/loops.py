@@ -12,8 +12,9 @@ from collections.abc import Callable
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.generators import Generators
-from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.index import Callers, FunctionKey, Index
 from torchperf_lint.facts.inference_loops import InferenceLoops
 from torchperf_lint.facts.loader_loops import LoaderLoops
 from torchperf_lint.facts.loop import EVERY_STEP, FEW_TURNS, Loop
@@ -41,6 +42,7 @@ class Loops:
         types: Types,
         called_without_grad: Callable[[FunctionKey], bool] = lambda _: False,
         body: Callable[[str], Body | None] = lambda path: None,
+        callers: Callable[[], Callers] = dict,
     ) -> None:
         self.index = index
         self.types = types
@@ -49,7 +51,8 @@ class Loops:
         self.training = TrainingActions(index, types, self.calls)
         without_grad = WithoutGrad(index, called_without_grad)
         self.of_loaders = LoaderLoops(index, types, self.calls, without_grad)
-        self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators)
+        by_callers = EvaluatedByCallers(index, callers, body)
+        self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators, by_callers)
         self._known: dict[tuple[str, int], Loop | None] = {}
 
     def at(self, path: str, index: int) -> Loop | None:
