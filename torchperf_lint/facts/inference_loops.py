@@ -55,6 +55,8 @@ _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNOREC
 _LOOKS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
 _DEMO = pattern(r"(?:^|[/_])demos?(?:_\w+)?(?:\.py$|/)")
 _SAMPLES = pattern(r"(?:^|_)samp(?:le)?s?$", re.IGNORECASE)
+_CALLED_LOSS = pattern(r"(?:^|[._])(?:criterion|loss_(?:fn|func|function))$")
+_LOSS = pattern(r"^torch\.nn\.(?:modules\.loss\.)?\w+Loss\(\)$|^torch\.nn\.functional\.(?:\w+_loss|\w*cross_entropy)$")
 _MODES = (".eval", ".train")
 IN_EVALUATION_MODE = "runs a model in evaluation mode"
 _KEPT = ("cached_property", "lru_cache", "cache")
@@ -152,6 +154,8 @@ class InferenceLoops:
             kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", EVERY_EVALUATION
+        if when == EVERY_RUN and any(self._is_a_loss(path, call) for call in calls):
+            kind, when = "eval", EVERY_EVALUATION
         if kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
             return None  # a few results for people, one file each
         for call in calls:
@@ -174,6 +178,13 @@ class InferenceLoops:
                 because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def _is_a_loss(self, path: str, call: Call) -> bool:
+        """Whether a call computes a loss, which without gradients only judges: by its name, or one of torch's."""
+        if _CALLED_LOSS.search(call.callee):
+            return True
+        things = self.types.things(path, call.function, call.callee)
+        return any(thing.kind == "external" and _LOSS.match(thing.dotted) for thing in things)
 
     def in_evaluation_mode(self, path: str, index: int) -> Loop | None:
         """A loop that runs a model which the function has put into evaluation mode, though gradients are recorded."""
