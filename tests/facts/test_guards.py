@@ -65,6 +65,7 @@ RARE = [
     ("self.would_evaluate()", "cadence", False),
     ("save_scans", "debug", False),
     ("self.save_images", "debug", False),
+    ("self.opt.save_test_images", "debug", False),
     ("not should_log", "cadence", True),
     ("not not should_log", "cadence", False),
     ("self.should_save(step)", "cadence", False),
