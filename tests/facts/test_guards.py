@@ -205,6 +205,7 @@ OFTEN = [
     "use_cuda_kernel",
     "torch.cuda.is_available() or fast",
     "x is None",
+    "self.save_best_image_model",
     "self.training",
     "device in ('cuda', 'cpu')",
     "'mps' == name.lower or x",
