@@ -78,10 +78,9 @@ def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = 
 
 
 def _by_a_caller(project: Project, key: FunctionKey, parameter: str, hops: int) -> tuple[str, int] | None:
-    sites = project.hotness.callers.get(key, ())
-    if any(project.hotness.grad_mode.is_off_at(s.path, (s.call.line, s.call.column)) for s in sites):
-        return None  # switching gradients off is the callers' part, and those that run most often may do it
-    for site in sites:
+    if project.hotness.grad_mode.is_left_to_callers(key):
+        return None  # those that run most often may do it
+    for site in project.hotness.callers.get(key, ()):
         if not any(call.callee.endswith(".eval") for call in project.index.outlines[site.path].calls):
             continue
         node = call_at(project.values, site)
