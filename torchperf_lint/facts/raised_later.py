@@ -17,6 +17,9 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import Assignment, targets_of
 
+_FEW = 16
+"""Reads of a name that is only complained of: others are not looked at one by one."""
+
 
 def only_raised(place: Place, assignment: Assignment) -> bool:
     """Whether all names that an assignment binds are read in tests that raise, and in what these say."""
@@ -31,10 +34,10 @@ def only_raised(place: Place, assignment: Assignment) -> bool:
 def _is_only_raised(place: Place, name: str, assignment: Assignment) -> bool:
     body = place.file.project.body(place.file.path)
     assert body is not None
-    made = body.at(assignment)
+    made, reads = body.at(assignment), body.reads(place.function, name)
     later = [
         read
-        for read in body.reads(place.function, name)
+        for read in (reads if len(reads) <= _FEW else ())
         if any(d.at >= made and d.at[0] <= (assignment.end_lineno or 0) for d in _bound(place, name, read))
     ]
     return bool(later) and all(_complains(place, read) for read in later)
