@@ -93,6 +93,11 @@ def test_tests_and_benchmarks_are_left_out_unless_they_are_named(tree):
     assert "test_a.py" in files(cwd, default_skip=[])
 
 
+@pytest.mark.parametrize(("name", "taken"), [("smoke.py", False), ("a_smoke.py", False), ("smoke_net.py", True)])
+def test_a_smoke_test_is_a_test(tree, name, taken):
+    assert (f"tools/{name}" in files(tree("a.py", f"tools/{name}"))) is taken
+
+
 SCRIPT = """\
 import argparse
 import torch

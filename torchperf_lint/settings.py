@@ -31,7 +31,7 @@ DEFAULT_EXCLUDE = (
     *(".venv", ".vscode", "*.egg-info", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist"),
     *("node_modules", "site-packages", "venv"),
 )
-DEFAULT_SKIP = ("tests", "test", "test_*.py", "*_test.py", "conftest.py", "docs", "bench*")
+DEFAULT_SKIP = ("tests", "test", "test_*.py", "*_test.py", "conftest.py", "smoke.py", "*_smoke.py", "docs", "bench*")
 
 
 @dataclass(frozen=True)

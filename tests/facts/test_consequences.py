@@ -320,7 +320,7 @@ def test_truths(branch, expected):
     ("then", "expected"),
     [
         ("warnings.warn('bad')", RECORDS),
-        ("raise ValueError('bad')", RECORDS),
+        ("raise ValueError('bad')", RAISES),
         ("return self.other(x)", DECIDES),
         ("kept.append(x)", DECIDES),
     ],

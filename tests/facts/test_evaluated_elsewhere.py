@@ -71,3 +71,9 @@ def test_what_runs_no_model(turn):
 def test_now_and_then(when, expected):
     """An evaluation after each fifth epoch goes through all its inputs; in between steps it may be of a few."""
     assert told("model.predict(user)", when, "model.train()") == expected
+
+
+def test_a_caller_that_switches_gradients_off_says_whose_part_that_is():
+    other = "model.train()\n        with torch.no_grad():\n            run(model, data)"
+    assert told("model(user)", then=other) == []
+    assert told("model(user)", then="model.train()") == ["model(user)"]

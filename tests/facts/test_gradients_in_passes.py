@@ -40,3 +40,18 @@ def test_who_may_ask(model, base, method, may):
     files = texts({"a.py": EVALUATE.format(model=model), "b.py": FORCES.format(base=base, method=method)})
     (found,) = evaluated_with_grad(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     assert may_ask_for_gradients(found.site) is may
+
+
+RENDERED = """
+class Renderer(nn.Module):
+    def forward(self, points):
+        return self.colours(self.field.{called}(points))
+"""
+
+
+@pytest.mark.parametrize(("called", "may"), [("gradient", True), ("density", False)])
+def test_a_pass_that_differentiates_another_module(called, may):
+    fields = FORCES.format(base="nn.Module", method="gradient")
+    files = texts({"a.py": EVALUATE.format(model="built()"), "b.py": fields + RENDERED.format(called=called)})
+    (found,) = evaluated_with_grad(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert may_ask_for_gradients(found.site) is may

@@ -289,3 +289,21 @@ def test_a_loss_of_what_carries_no_graph_records_none(first, given, expected):
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     found = [found.site.record.callee for found in recorded_for_nobody(file)]
     assert ("criterion" in found) is expected
+
+
+JUDGED = """\
+def train(model: nn.Module, loader):
+    model.eval()
+    judge(model, loader)
+    {other}
+
+def judge(model: nn.Module, loader):
+    for x in loader:
+        scores = model(x).data
+        print(scores)
+"""
+
+
+@pytest.mark.parametrize(("other", "told"), [("pass", True), ("with torch.no_grad(): judge(model, loader)", False)])
+def test_an_evaluation_that_a_caller_runs_without_gradients_is_left_to_its_callers(other, told):
+    assert bool(_found(JUDGED.format(other=other))) is told

@@ -90,3 +90,28 @@ def test_samples_that_a_function_saves_are_few():
 def test_demonstrations_show_a_few_results(name, hot):
     code = JUDGED.format(mode="model.eval()", run="scores = model(hidden)")
     assert (hot_at({name: code}) is not None) is hot
+
+
+EPOCHS = """
+    net = nn.Linear(8, 8).cuda()
+    criterion = nn.MSELoss()
+    for epoch in range(99):
+        if epoch % every == 0:
+            with torch.no_grad():
+                for i in range(files):
+                    out = net(read(i))
+                    {outside}
+                    while out.shape[0] < length:
+                        out = net(out)
+                        {inside}
+                    {then}
+"""
+
+
+@pytest.mark.parametrize("then", ["loss = criterion(out, y)", "loss = F.cross_entropy(out, y)", "self.criterion(out)"])
+@pytest.mark.parametrize("marked", ["outside", "inside"])
+def test_a_loss_without_gradients_judges_so_each_turn_counts_whatever_the_interval_around(then, marked):
+    """Of samples that are made for people now and then nothing runs often."""
+    code = {"outside": "pass", "inside": "pass", marked: "out[0] = 0  # <-"}
+    assert hot_at(EPOCHS.format(then=then, **code)) is not None
+    assert hot_at(EPOCHS.format(then="show(out)", **code)) is None

@@ -102,7 +102,7 @@ class Net(nn.Module):
         ("for _ in range(loss.item()):\n  pass", DECIDES),
         ("n = loss.item()\nif n > 3:\n  break", DECIDES),
         ("n = loss.item()\nkept.append(n)", RECORDS),
-        ("n = loss.item()\nif n > 3:\n  raise ValueError", RECORDS),
+        ("n = loss.item()\nif n > 3:\n  raise ValueError", RAISES),
         ("kept.append(loss.item())", RECORDS),
         ("kept += [loss.item()]", RECORDS),
     ],

@@ -37,9 +37,13 @@ class Around:
         left_loops = 0
         found: Hot | None = None
         free = True
+        evaluates = False
         while index >= 0:
             region = regions[index]
-            if region.kind == "cadence" and found is not None and found.kind == "eval":
+            if region.kind == "loop" and found is not None and not evaluates:
+                outer = self.loops.at(path, index)  # a sample of the set may take many turns of a model
+                evaluates = found.kind == "rollout" and outer is not None and outer.kind == "eval"
+            if region.kind == "cadence" and (evaluates or (found is not None and found.kind == "eval")):
                 free = False  # a whole pass over the validation set: every batch of it counts, as in a function
             elif region.kind in _RARE and not self._runs_as_often(path, index):
                 return None, False

@@ -23,6 +23,7 @@ from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.named_divisors import is_named_divisor
 from torchperf_lint.facts.packed_lengths import handed_on_as_lengths
 from torchperf_lint.facts.padding_sides import asks_padding_side
+from torchperf_lint.facts.raised_later import only_raised
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
 from torchperf_lint.facts.same_tensor import asks_if_same
@@ -203,6 +204,8 @@ def _of_binding(place: Place, parent: ast.AST) -> str | None:
         return DECIDES if _SIZES.search(parent.arg or "") else None
     if isinstance(parent, Assignment):
         sizes = any(_SIZES.search(last_part(chain(target))) for target in targets_of(parent))
+        if not sizes and only_raised(place, parent):
+            return RAISES
         return DECIDES if sizes or _assigned_decides(place, parent) else RECORDS
     return DECIDES if isinstance(parent, ast.AugAssign) and _bounds_a_loop(place, parent) else None
 

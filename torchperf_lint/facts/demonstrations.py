@@ -24,7 +24,7 @@ _SHOWS = pattern(
 """Files of tests and examples."""
 _DEMOS = pattern(r"(?:^|/)(?:demos?|docs?)/|(?:^|/|_)(?:gradio|streamlit)(?:_\w+)?(?:\.py$|/)")
 _TEST_FOLDER = pattern(r"(?:^|/)(?:unit_?)?tests?/")
-_TESTS = pattern(rf"{_TEST_FOLDER.pattern}|(?:^|/)(?:test_\w+|\w+_test|tests|conftest)\.py$")
+_TESTS = pattern(rf"{_TEST_FOLDER.pattern}|(?:^|/)(?:test_\w+|\w+_test|tests|conftest|(?:\w+_)?smoke)\.py$")
 _TEST_RUNNERS = ("pytest", "unittest")
 _CHECKS = pattern(rf"{_TESTS.pattern}|(?:^|/)(?:benchmarks?|docs?)/|(?:^|/)unittest\.py$")
 _SCRIPT = pattern(

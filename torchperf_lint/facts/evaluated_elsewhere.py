@@ -78,6 +78,8 @@ def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = 
 
 
 def _by_a_caller(project: Project, key: FunctionKey, parameter: str, hops: int) -> tuple[str, int] | None:
+    if project.hotness.grad_mode.is_left_to_callers(key):
+        return None  # those that run most often may do it
     for site in project.hotness.callers.get(key, ()):
         if not any(call.callee.endswith(".eval") for call in project.index.outlines[site.path].calls):
             continue

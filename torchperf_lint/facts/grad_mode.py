@@ -41,6 +41,10 @@ class GradMode:
         """Whether a place is known to run without gradients."""
         return self._region_is_off(path, self.hotness.innermost(path, position), MAX_CALLERS_UP)
 
+    def is_left_to_callers(self, key: FunctionKey) -> bool:
+        """Whether some call of a function runs without gradients: switching them off is its callers' part, then."""
+        return any(self._region_is_off(s.path, s.call.region, 0) for s in self.hotness.callers.get(key, ()))
+
     def _depends(self, key: FunctionKey) -> bool:
         """`set_grad_enabled(training)`: whoever needs to be sure has to show a backward pass."""
         return any(last_part(call.callee) == "set_grad_enabled" for call in self.index.calls_in(key))

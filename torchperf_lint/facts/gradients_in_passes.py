@@ -9,6 +9,9 @@ What such a module is a part of is seldom seen: models are built from lists and 
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.types import Types
@@ -17,18 +20,38 @@ from torchperf_lint.facts.types import Types
 def may_ask_for_gradients(site: Site) -> bool:
     """Whether a model of unknown class is called in a project of which some module's pass asks for gradients."""
     project = site.file.project
-    passes = any(_asks(project.index, project.types, path) for path in project.index.outlines)
-    if not passes:
+    if project.index not in _known:
+        _known[project.index] = _some_pass_asks(project.index, project.types)
+    if not _known[project.index]:
         return False
     value = site.file.value(site.call.func, site)
     return value.thing is None or value.thing.kind not in ("instance", "class")
 
 
-def _asks(index: Index, types: Types, path: str) -> bool:
-    outline = index.outlines[path]
-    for call in outline.calls:
-        if call.callee.endswith("autograd.grad") and outline.functions[call.function].name == "forward":
-            own = index.class_of(path, call.function)
-            if own is not None and types.is_module_class(own):
-                return True
-    return False
+_known: WeakKeyDictionary[Index, bool] = WeakKeyDictionary()
+
+
+def _some_pass_asks(index: Index, types: Types) -> bool:
+    """Whether the `forward` of a module differentiates, itself or by a method of one: `self.field.gradient(points)`."""
+    asking = {
+        outline.functions[call.function].name
+        for path, outline in index.outlines.items()
+        for call in outline.calls
+        if call.callee.endswith("autograd.grad") and _is_of_a_module(index, types, path, call.function)
+    }
+    return "forward" in asking or (bool(asking) and not asking.isdisjoint(_called_in_passes(index, types)))
+
+
+def _called_in_passes(index: Index, types: Types) -> set[str]:
+    """The names of what the passes of modules call, of whatever object."""
+    return {
+        last_part(call.callee)
+        for path, outline in index.outlines.items()
+        for call in outline.calls
+        if outline.functions[call.function].name == "forward" and _is_of_a_module(index, types, path, call.function)
+    }
+
+
+def _is_of_a_module(index: Index, types: Types, path: str, function: int) -> bool:
+    own = index.class_of(path, function)
+    return own is not None and types.is_module_class(own)

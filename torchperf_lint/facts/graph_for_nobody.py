@@ -83,7 +83,10 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
         site = replace(found, hot=_seldom_seen(file, found, trains)) if found.hot is None else found
         if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not site.call.args:
             continue
-        if not file.project.hotness.grad_mode.records(file.path, site.start):
+        grad_mode = file.project.hotness.grad_mode
+        if not grad_mode.records(file.path, site.start):
+            continue
+        if site.hot.kind == "eval" and grad_mode.is_left_to_callers(FunctionKey(file.path, site.function)):
             continue
         if not runs_a_network(file, site) or (found.hot is not None and _at_once(file, site)):
             continue

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import named_lambdas
 from torchperf_lint.facts.around import Around
+from torchperf_lint.facts.beside_iterations import BesideIterations
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME
 from torchperf_lint.facts.default_lambdas import runs_of
@@ -68,7 +69,8 @@ class Hotness:
         self._of_region: dict[tuple[str, int], Hot | None] = {}
         self._spans: dict[str, NestedSpans] = {}
         self.grad_mode = GradMode(self)
-        self.loops = Loops(index, types, self.grad_mode.is_off, body)
+        self.loops = Loops(index, types, self.grad_mode.is_off, body, lambda: self.callers)
+        self.beside = BesideIterations(index, self.loops)
         self.around = Around(index, self.loops, lambda: self.callers, body)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
@@ -130,6 +132,8 @@ class Hotness:
         around = self.around.kinds(path, index)
         behind = "optional" in around and not self.paths.asked_for(path, index, self.calls_often)
         found = self.weighed(found, FunctionKey(path, function)) if loop is None else self.named_calls.weighed(found)
+        if loop is None and found.depth and self.beside.holds(path, index, found):
+            found = replace(found, confidence=Confidence.POSSIBLE)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         found = in_evaluation(found) if evaluates else found
         return replace(found, optional=True) if optional else found

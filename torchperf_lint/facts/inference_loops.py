@@ -9,8 +9,9 @@ from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.generators import Generators
-from torchperf_lint.facts.index import Index
+from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.loop import (
     EVERY_BATCH,
     EVERY_DENOISING_STEP,
@@ -54,6 +55,8 @@ _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNOREC
 _LOOKS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
 _DEMO = pattern(r"(?:^|[/_])demos?(?:_\w+)?(?:\.py$|/)")
 _SAMPLES = pattern(r"(?:^|_)samp(?:le)?s?$", re.IGNORECASE)
+_CALLED_LOSS = pattern(r"(?:^|[._])(?:criterion|loss_(?:fn|func|function))$")
+_LOSS = pattern(r"^torch\.nn\.(?:modules\.loss\.)?\w+Loss\(\)$|^torch\.nn\.functional\.(?:\w+_loss|\w*cross_entropy)$")
 _MODES = (".eval", ".train")
 IN_EVALUATION_MODE = "runs a model in evaluation mode"
 _KEPT = ("cached_property", "lru_cache", "cache")
@@ -81,9 +84,16 @@ class InferenceLoops:
     """Answers for one project."""
 
     def __init__(
-        self, index: Index, types: Types, calls: DirectCalls, without_grad: WithoutGrad, generators: Generators
+        self,
+        index: Index,
+        types: Types,
+        calls: DirectCalls,
+        without_grad: WithoutGrad,
+        generators: Generators,
+        by_callers: EvaluatedByCallers,
     ) -> None:
         self.index = index
+        self.by_callers = by_callers
         self.types = types
         self.calls = calls
         self.without_grad = without_grad
@@ -144,6 +154,8 @@ class InferenceLoops:
             kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", EVERY_EVALUATION
+        if when == EVERY_RUN and any(self._is_a_loss(path, call) for call in calls):
+            kind, when = "eval", EVERY_EVALUATION
         if kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
             return None  # a few results for people, one file each
         for call in calls:
@@ -167,19 +179,44 @@ class InferenceLoops:
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
 
+    def _is_a_loss(self, path: str, call: Call) -> bool:
+        """Whether a call computes a loss, which without gradients only judges: by its name, or one of torch's."""
+        if _CALLED_LOSS.search(call.callee):
+            return True
+        things = self.types.things(path, call.function, call.callee)
+        return any(thing.kind == "external" and _LOSS.match(thing.dotted) for thing in things)
+
     def in_evaluation_mode(self, path: str, index: int) -> Loop | None:
         """A loop that runs a model which the function has put into evaluation mode, though gradients are recorded."""
         region = self.index.outlines[path].regions[index]
         called = self._modes(path).get(region.function, ())
         timed = any(call.callee.endswith("cuda.synchronize") for call in called)
         modes = [call for call in called if call.callee.endswith(_MODES) and call.line <= region.end[0]]
-        if not modes or timed or self._for_people(path, index):
+        if timed or self._for_people(path, index):
             return None
+        if not modes:
+            return self._put_by_callers(path, index)
         for call in self.calls.directly_in(path, index):
-            said = [mode for mode in modes if mode.callee.rpartition(".")[0] == call.callee]
+            model = call.callee.removesuffix(".forward")
+            said = [mode for mode in modes if mode.callee.rpartition(".")[0] == model]
             if said and said[-1].callee.endswith(".eval") and said[-1].line < region.start[0]:
                 put = f"`{said[-1].callee}()` (line {said[-1].line})"
                 because = f"{IN_EVALUATION_MODE}: {put}, then `{call.callee}(...)` each turn (line {call.line})"
+                return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
+        return None
+
+    def _put_by_callers(self, path: str, index: int) -> Loop | None:
+        """The same where the function sets no mode: all that call it have put the model that they pass into one."""
+        region, calls = self.index.outlines[path].regions[index], self.calls.directly_in(path, index)
+        if region.function == 0 or any(last_part(call.callee) == "grad" for call in calls):
+            return None
+        for call in calls:
+            model = call.callee.removesuffix(".forward")
+            place = self.by_callers.put(FunctionKey(path, region.function), model) if model.isidentifier() else None
+            if place is not None:
+                at = f"line {place[1]}" if place[0] == path else f"{place[0]}:{place[1]}"
+                run = f"`{call.callee}(...)` each turn (line {call.line})"
+                because = f"{IN_EVALUATION_MODE}: `.eval()` ({at}), then {run}"
                 return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
         return None
 

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.generators import Generators
-from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.index import Callers, FunctionKey, Index
 from torchperf_lint.facts.inference_loops import InferenceLoops
 from torchperf_lint.facts.loader_loops import LoaderLoops
 from torchperf_lint.facts.loop import EVERY_STEP, FEW_TURNS, Loop
+from torchperf_lint.facts.loops_by_pieces import LoopsByPieces
 from torchperf_lint.facts.outer_updates import gathers_first
 from torchperf_lint.facts.replay import draws_and_trains
 from torchperf_lint.facts.training_actions import TrainingActions
@@ -41,6 +43,7 @@ class Loops:
         types: Types,
         called_without_grad: Callable[[FunctionKey], bool] = lambda _: False,
         body: Callable[[str], Body | None] = lambda path: None,
+        callers: Callable[[], Callers] = dict,
     ) -> None:
         self.index = index
         self.types = types
@@ -49,11 +52,17 @@ class Loops:
         self.training = TrainingActions(index, types, self.calls)
         without_grad = WithoutGrad(index, called_without_grad)
         self.of_loaders = LoaderLoops(index, types, self.calls, without_grad)
-        self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators)
+        by_callers = EvaluatedByCallers(index, callers, body)
+        self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators, by_callers)
         self._known: dict[tuple[str, int], Loop | None] = {}
+        self.by_pieces = LoopsByPieces(index, self._by_itself, self.inference, self.of_loaders)
 
     def at(self, path: str, index: int) -> Loop | None:
-        """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
+        """What the loop region `index` of a file is; None for a loop that is not hot."""
+        return self._by_itself(path, index) or self.by_pieces.at(path, index)
+
+    def _by_itself(self, path: str, index: int) -> Loop | None:
+        """What a loop is, whatever loops it holds that run a model."""
         key = (path, index)
         if key not in self._known:
             self._known[key] = None  # while it is being worked out: generators may draw on each other
@@ -92,7 +101,7 @@ class Loops:
         regions = self.index.outlines[path].regions
         around = regions[index].parent
         while around >= 0 and regions[around].kind != "function":
-            if regions[around].kind == "loop" and self.at(path, around) is not None:
+            if regions[around].kind == "loop" and self._by_itself(path, around) is not None:
                 return None
             around = regions[around].parent
         return self.inference.in_evaluation_mode(path, index)

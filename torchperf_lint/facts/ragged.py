@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.lookups import counted, looked_up
 from torchperf_lint.facts.rows import fills_row, is_cut_evenly, picked_whole
-from torchperf_lint.facts.searches import reads_one
+from torchperf_lint.facts.searches import finds_one
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
@@ -84,7 +84,7 @@ class Raggedness:
 
     def _finds_one(self, node: ast.Call) -> bool:
         """`(schedule == t).nonzero().item()`: one place, and not as many as there happen to be."""
-        return reads_one(node, self.turn.file.enclosing(self.turn.place.function).parents)
+        return finds_one(self.turn.file, self.turn.place.function, node)
 
     def _is_reduced(self, node: ast.Subscript) -> bool:
         """Whether what a mask selects becomes one number at once, as `x.masked_fill(~mask, -inf).amax(1)` does."""

@@ -42,6 +42,33 @@ def calls_of_short(index: Index, key: FunctionKey, most_lines: int) -> Sequence[
     return index.calls_in(key)
 
 
+def finds_one(file: SourceFile, function: int, found: ast.expr) -> bool:
+    """Whether a search's result is read as one number, at once or by the name that it is given, and used for no more.
+
+    rank = (order[i] == wanted[i]).nonzero()
+    assert rank.size(0) == 1
+    ranks.append(rank.item() + 1)
+    """
+    parents, body = file.enclosing(function).parents, file.project.body(file.path)
+    bound = parents.get(found)
+    if reads_one(found, parents) or body is None or not isinstance(bound, ast.Assign):
+        return reads_one(found, parents)
+    target = bound.targets[0] if len(bound.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return False
+    reads = body.reads(function, target.id)
+    uses = [u for u in reads if any(d.value is found for d in body.reaching(function, target.id, body.at(u)) or ())]
+    read = [reads_one(use, parents) for use in uses]
+    return any(read) and all(one or _is_checked(use, parents) for one, use in zip(read, uses, strict=True))
+
+
+def _is_checked(use: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether something is only asserted: `assert found.size(0) == 1`."""
+    while isinstance(use, ast.expr) and use in parents:
+        use = parents[use]
+    return isinstance(use, ast.Assert)
+
+
 def reads_one(found: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
     """Whether a search's result is read as one number at once: `(x == t).nonzero()[0].item()`, `int(...)` of it."""
     node: ast.AST = found

@@ -16,10 +16,11 @@ from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
 from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back, scatters_back
 from torchperf_lint.facts.row_masks import is_by_row
 from torchperf_lint.facts.scattered import is_scattered
+from torchperf_lint.facts.searches import finds_one
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection, stored_value
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.steady_masks import is_steady
-from torchperf_lint.facts.syntax import first_part
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.patterns import pattern
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
@@ -31,6 +32,8 @@ from one row after the other; of what is selected of each row one is taken, `x[e
 BY_GROUP, FULL, FIXED = "by group", "full", "fixed"
 """A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out; it is
 the same in every turn of the loop around."""
+FOUND = "found"
+"""The place of one element is read: `(order == wanted).nonzero().item()`."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
@@ -63,10 +66,20 @@ def purpose(selection: Selection) -> str | None:
     if loop is not None and loop.hot:
         return FIXED
     found = _by_its_uses(selection, node)
+    if found is None and selection.form == INDICES and _finds_one_each_turn(selection, node):
+        return FOUND
     if found is None and selection.form != DISTINCT:
         by_the_mask = (what for what, holds in _BY_THE_MASK.items() if holds(selection))
         return next(by_the_mask, None if loop is None else FIXED)
     return found
+
+
+def _finds_one_each_turn(selection: Selection, node: ast.expr) -> bool:
+    """Whether a loop looks one place up for each of its elements: `(order[i] == wanted[i]).nonzero().item()`."""
+    file, function = selection.spot.file, selection.spot.function
+    loops = (loop for loop in file.enclosing(function).around(node) if isinstance(loop, ast.For))
+    mask = names_of(selection.mask)
+    return any(mask & names_of(loop.target) for loop in loops) and finds_one(file, function, node)
 
 
 _BY_THE_MASK = {STEADY: is_steady, FULL: is_full, BY_ROW: is_by_row, BY_GROUP: is_by_group}

@@ -184,6 +184,9 @@ def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | N
         thing = values.types.thing(frame.path, frame.function, callee)
         if thing is None:
             continue
+        if thing.kind in ("function", "instance") and _runs_a_module(values, callee, name, frame, body):
+            because = f"`{name}` is handed to the module `{callee}` (line {line}) and used as a tensor"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
         if head == "self":
             if from_thing(values, thing, callee).kind == "module" and not _SIDES.search(name):
                 because = f"`{name}` is handed to the module `{callee}` (line {line})"
@@ -191,6 +194,16 @@ def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | N
         elif thing.kind == "external" and _computes_with(thing.dotted):
             return tensor(ANYWHERE, f"`{name}` is handed to `{callee}` (line {line})", Confidence.LIKELY)
     return None
+
+
+def _runs_a_module(values: Values, callee: str, name: str, frame: Frame, body: Body) -> bool:
+    """Whether a call, `model(x)` or `model.forward(x)`, runs a module on what is indexed as tensors and arrays are."""
+    model = callee.removesuffix(".forward")
+    if not model.isidentifier() or model == "self" or _SIDES.search(name):
+        return False
+    thing = values.types.thing(frame.path, frame.function, model)
+    known = thing is not None and thing.kind == "instance" and values.types.is_module_class(thing)
+    return known and body.array_like(frame.function, name) is not None
 
 
 _SIDES = pattern(r"(?:^|_)(?:shapes?|sizes?|resolutions?|hw|list)$|^(?:n|num)_")

@@ -20,6 +20,7 @@ from torchperf_lint.facts.selected import (
     COUNTED,
     FILLED,
     FIXED,
+    FOUND,
     FULL,
     LOST,
     ONE_A_ROW,
@@ -160,7 +161,7 @@ class DataDependentSize(SourceRule):
         spot = selection.spot
         evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
         # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again.
-        disputable = what is None or spot.hot.optional or (evaluates and what != COUNTED and not again)
+        disputable = what is None or spot.hot.optional or (evaluates and what not in (COUNTED, FOUND) and not again)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
         value = base_beside(selection, found)
@@ -250,6 +251,8 @@ _INSTEAD: dict[str | None, str] = {
     "cross entropy, `ignore_index`",
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
+    FOUND: "one place is read, which the mask tells without a count: `{whole}.int().argmax(-1)`, for all rows at once "
+    "where a loop asks for each",
     COUNTED: "count on the device: `{whole}.sum()`",
     STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices "
     "that are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",

@@ -123,7 +123,9 @@ class FactoryThenDevice(SourceRule):
             told = device_by_test(site, fresh.call) if last_part(site.record.callee) == "cuda" else None
             fresh = fresh._replace(device=told or fresh.device)
             key = FunctionKey(file.path, site.function)
-            hot = project.hotness.unmentioned.whoever_runs_it(site.hot, key, project.hotness.seldom.is_seldom(key))
+            seldom = project.hotness.seldom.is_seldom(key)
+            seldom = seldom or project.hotness.beside.holds(file.path, site.record.region, site.hot)
+            hot = project.hotness.unmentioned.whoever_runs_it(site.hot, key, seldom)
             yield self.found(
                 site,
                 message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {hot.when}",
