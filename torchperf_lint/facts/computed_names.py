@@ -1,0 +1,90 @@
+"""What a name on the host may stand for: its bindings, what is written into it, and the parts of helpers' results."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.constants import constancy
+from torchperf_lint.facts.filled_first import OF_ITSELF
+from torchperf_lint.facts.parts_of_results import Parts, part_of_result
+from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
+from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.written_into import is_cut_once, steady_place, written_before
+from torchperf_lint.model import Confidence
+
+_BINDS = ("assign", "augmented", "item")
+
+
+def bound_parts(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, int, int]]) -> Parts | None:
+    """What a local name may be bound to, each binding once; None where one cannot be told."""
+    body = values.body(frame.path)
+    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
+    if body is None or not reaching or any(d.how not in _BINDS or not d.value for d in reaching):
+        return None
+    written = list(written_before(body, frame.function, node.id, reaching, frame.at))
+    changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
+    if changes - api.DERIVING - OF_ITSELF - api.SCATTERING:
+        return None  # `staging.copy_(batch)`: its data come from elsewhere
+    new = [d for d in reaching if (frame.path, *d.at) not in seen]
+    stored = [value for _, value in written] if new else []
+    there = [(part, frame.back(body.at(part))) for pair in written for part in pair]
+    masks = [(m, frame.back(body.at(m))) for target, _ in written if (m := _mask(values, target, body, frame))]
+    rows = {id(value) for target, value in written if _is_a_row(values, target, value, frame.back(body.at(value)))}
+    copied = {id(target) for target, value in written if _comes_from_device(values, value, frame.back(body.at(value)))}
+    if new and not all(
+        id(part) in copied
+        or steady_place(values, part, at, frame.at)
+        or is_cut_once(values, part, reaching, at)
+        or any(part.slice is m for m, _ in masks)
+        if isinstance(part, ast.Subscript) and number % 2 == 0
+        else id(part) in rows or _is_alike(values, part, at, frame.at)
+        for number, (part, at) in enumerate(there)
+    ):
+        return None
+    seen.update((frame.path, *d.at) for d in new)
+    values_of = [(d.value, d.at) for d in new if d.value is not None and d.how != "item"]
+    values_of += [(s, body.at(s)) for s in stored if _is_put_from_host(values.of(s, frame._replace(at=body.at(s))))]
+    given = [_given(values, d, frame) for d in new if d.how == "item"]
+    if None in given:
+        return None
+    bound = [(value, frame.back(at)) for value, at in values_of] + [part for parts in given for part in parts or ()]
+    return bound + (masks if new else [])
+
+
+def _given(values: Values, d: Definition, frame: Frame) -> Parts | None:
+    """What an element of what a helper gives is made of: `lo, hi = make_filters(wavelet)`."""
+    return part_of_result(values, d, d.index[0], frame) if len(d.index) == 1 else None
+
+
+def _is_put_from_host(value: Value) -> bool:
+    """Whether what is put into a tensor is one on the host; of one on the device, the copy back comes on top."""
+    return value.kind == "tensor" and value.device == HOST
+
+
+def _comes_from_device(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is put into a tensor on the host lies on the device: wherever it is put, it need not have left."""
+    value = values.of(node, frame)
+    return value.kind == "tensor" and value.device == DEVICE and value.confidence is not Confidence.POSSIBLE
+
+
+def _mask(values: Values, target: ast.expr, body: Body, frame: Frame) -> ast.expr | None:
+    """The mask on the host that picks where something is put, `k[kinds == 1] = w`: it is looked at as the rest is."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Compare | ast.BinOp | ast.Name):
+        return None
+    value = values.of(target.slice, frame.back(body.at(target.slice)))
+    return target.slice if value.kind == "tensor" and value.device == HOST else None
+
+
+def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
+    """Whether what is put into a tensor is another one, which is looked at, or a number that no step changes."""
+    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame, used) is not None
+
+
+def _is_a_row(values: Values, target: ast.expr, value: ast.expr, frame: Frame) -> bool:
+    """`theta[:, :, 2] = shift`: what fills rows, and is not known to be a list or an array, is a tensor."""
+    parts = target.slice.elts if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple) else []
+    return any(isinstance(part, ast.Slice) for part in parts) and values.of(value, frame).kind == "unknown"
