@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.computed_names import bound_parts
+from torchperf_lint.facts.computed_names import bound_parts, may_be_from_callers
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
 from torchperf_lint.facts.filled_first import is_filled, is_filled_between, only_target
@@ -150,6 +150,8 @@ def _may_compute(values: Values, receiver: ast.expr, frame: Frame) -> bool:
         return False
     if isinstance(receiver, ast.Attribute):
         return property_of(values, receiver, frame) is not None or is_field_of_result(values, receiver, frame)
+    if isinstance(receiver, ast.Name) and not body.reaching(frame.function, receiver.id, frame.at):
+        return may_be_from_callers(values, receiver.id, frame)
     if isinstance(receiver, ast.BinOp) or (isinstance(receiver, ast.Call) and _computes_with_attribute(receiver)):
         return True
     for callee in body.callees(frame.function):
@@ -199,15 +201,9 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
         multiplied = multiplied or multiplies(part)
-        if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
-            stack += [(element, at) for element in part.elts]
-            continue
-        if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
-            stack.append((part.elt, _inside(values, part, at)))
-            continue
-        fields = field_of_result(values, part, at) if isinstance(part, ast.Attribute) else None
-        if fields is not None:
-            stack += fields
+        several = _written_out(values, part, at)
+        if several is not None:
+            stack += several
             continue
         one = made_on_host(values, part, at) if not is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
@@ -231,6 +227,15 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return None
         stack += parts
     return None
+
+
+def _written_out(values: Values, part: ast.expr, at: Frame) -> Parts | None:
+    """What stands in a list, in a comprehension or in a field of a record that the code makes; None for the rest."""
+    if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
+        return [(element, at) for element in part.elts]
+    if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
+        return [(part.elt, _inside(values, part, at))]
+    return field_of_result(values, part, at) if isinstance(part, ast.Attribute) else None
 
 
 def _tells_by_its_parts(value: Value, node: ast.expr) -> bool:

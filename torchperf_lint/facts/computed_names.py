@@ -9,20 +9,26 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.filled_first import OF_ITSELF
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.movers import moved_by_function
 from torchperf_lint.facts.parts_of_results import Parts, part_of_result
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
-from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import is_cut_once, steady_place, written_before
 from torchperf_lint.model import Confidence
 
 _BINDS = ("assign", "augmented", "item")
+_MAX_CALLERS = 4
 
 
 def bound_parts(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, int, int]]) -> Parts | None:
     """What a local name may be bound to, each binding once; None where one cannot be told."""
     body = values.body(frame.path)
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
+    if body is not None and not reaching:
+        return _from_callers(values, node.id, frame)
     if body is None or not reaching or any(d.how not in _BINDS or not d.value for d in reaching):
         return None
     written = list(written_before(body, frame.function, node.id, reaching, frame.at))
@@ -53,6 +59,51 @@ def bound_parts(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[st
         return None
     bound = [(value, frame.back(at)) for value, at in values_of] + [part for parts in given for part in parts or ()]
     return bound + (masks if new else [])
+
+
+def may_be_from_callers(values: Values, name: str, frame: Frame) -> bool:
+    """Whether a name is a parameter of a function that few places of hot code call."""
+    return bool(_hot_callers(values, name, frame))
+
+
+def _hot_callers(values: Values, name: str, frame: Frame) -> list[CallSite]:
+    key = FunctionKey(frame.path, frame.function)
+    takes = any(p.name == name for p in values.index.function(key).parameters)
+    callers = values.hotness.callers.get(key, ()) if takes else ()
+    hot = [c for c in callers if FunctionKey(c.path, c.call.function) in values.hotness.functions]
+    return hot if len(hot) <= _MAX_CALLERS else []
+
+
+def _from_callers(values: Values, name: str, frame: Frame) -> Parts | None:
+    """What the hot callers of a function hand it for a parameter, which they make as often as they call it.
+
+    if window is None:                        def _ssim(x, y, window):
+        window = gaussian(size)                   window = window.to(x.device)
+    return _ssim(x, y, window)
+    """
+    record = values.index.function(FunctionKey(frame.path, frame.function))
+    given: Parts = []
+    for caller in _hot_callers(values, name, frame) if frame.hops < MAX_HOPS else ():
+        call = call_at(values, caller)
+        argument = argument_for(call, record, name) if call is not None else None
+        at = (caller.call.line, caller.call.column)
+        there = frame.hop(caller.path, caller.call.function, at)
+        if call is None or argument is None or moved_by_function(values, call, there) is not None:
+            return None  # a function that moves what it is given: told where it is called
+        if not _is_bound_when_called(values, argument, there):
+            return None
+        given.append((argument, there))
+    return given or None
+
+
+def _is_bound_when_called(values: Values, argument: ast.expr, frame: Frame) -> bool:
+    """Whether a caller itself binds what it hands on, where its own hot callers get: not what they gave it, or do not
+    leave out."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(argument, ast.Name):
+        return body is not None
+    bound = body.reaching(frame.function, argument.id, frame.at)
+    return bool(bound) and all(values.hotness.at(frame.path, d.at) is not None for d in bound or ())
 
 
 def _given(values: Values, d: Definition, frame: Frame) -> Parts | None:
