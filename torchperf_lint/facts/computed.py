@@ -9,20 +9,20 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.computed_names import bound_parts, may_be_from_callers
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
-from torchperf_lint.facts.filled_first import OF_ITSELF, is_filled, is_filled_between, only_target
+from torchperf_lint.facts.filled_first import is_filled, is_filled_between, only_target
 from torchperf_lint.facts.fresh import Fresh, is_random, made_of_sizes
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.integer_products import holds_integers, multiplies
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
-from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.parts_of_results import Parts, field_of_result, is_field_of_result
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
-from torchperf_lint.facts.written_into import is_cut, is_cut_once, steady_place, written_before
+from torchperf_lint.facts.written_into import is_cut
 from torchperf_lint.model import Confidence
 
 _MAX_PARTS = 80
@@ -149,7 +149,9 @@ def _may_compute(values: Values, receiver: ast.expr, frame: Frame) -> bool:
     if body is None:
         return False
     if isinstance(receiver, ast.Attribute):
-        return property_of(values, receiver, frame) is not None
+        return property_of(values, receiver, frame) is not None or is_field_of_result(values, receiver, frame)
+    if isinstance(receiver, ast.Name) and not body.reaching(frame.function, receiver.id, frame.at):
+        return may_be_from_callers(values, receiver.id, frame)
     if isinstance(receiver, ast.BinOp) or (isinstance(receiver, ast.Call) and _computes_with_attribute(receiver)):
         return True
     for callee in body.callees(frame.function):
@@ -199,11 +201,9 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
         multiplied = multiplied or multiplies(part)
-        if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
-            stack += [(element, at) for element in part.elts]
-            continue
-        if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
-            stack.append((part.elt, _inside(values, part, at)))
+        several = _written_out(values, part, at)
+        if several is not None:
+            stack += several
             continue
         one = made_on_host(values, part, at) if not is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
@@ -229,6 +229,15 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
     return None
 
 
+def _written_out(values: Values, part: ast.expr, at: Frame) -> Parts | None:
+    """What stands in a list, in a comprehension or in a field of a record that the code makes; None for the rest."""
+    if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
+        return [(element, at) for element in part.elts]
+    if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
+        return [(part.elt, _inside(values, part, at))]
+    return field_of_result(values, part, at) if isinstance(part, ast.Attribute) else None
+
+
 def _tells_by_its_parts(value: Value, node: ast.expr) -> bool:
     """Whether a tensor that may be anywhere is where what it is computed from is: `torch.arange(n) * -scale`."""
     if value.device != ANYWHERE or not isinstance(node, ast.Name | ast.BinOp | ast.UnaryOp | ast.Call):
@@ -251,12 +260,9 @@ def _is_setting(values: Values, node: ast.expr, frame: Frame) -> bool:
     return own or constancy(values, node, frame) is not None
 
 
-_Parts = list[tuple[ast.expr, Frame]]
-
-
-def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, int, int]]) -> _Parts | None:
+def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, int, int]]) -> Parts | None:
     if isinstance(node, ast.Name):
-        return _bound(values, node, frame, seen)
+        return bound_parts(values, node, frame, seen)
     if isinstance(node, ast.Attribute):
         found = property_of(values, node, frame)
         return _given_back(values, found, frame) if found is not None else None
@@ -266,69 +272,7 @@ def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, in
     return _operands(values, node, frame)
 
 
-def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, int, int]]) -> _Parts | None:
-    """What a local name may be bound to, each binding once; None where one cannot be told."""
-    body = values.body(frame.path)
-    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    if body is None or not reaching or any(d.how not in ("assign", "augmented") or not d.value for d in reaching):
-        return None
-    written = list(written_before(body, frame.function, node.id, reaching, frame.at))
-    changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
-    if changes - api.DERIVING - OF_ITSELF - api.SCATTERING:
-        return None  # `staging.copy_(batch)`: its data come from elsewhere
-    new = [d for d in reaching if (frame.path, *d.at) not in seen]
-    stored = [value for _, value in written] if new else []
-    there = [(part, frame.back(body.at(part))) for pair in written for part in pair]
-    masks = [(m, frame.back(body.at(m))) for target, _ in written if (m := _mask(values, target, body, frame))]
-    rows = {id(value) for target, value in written if _is_a_row(values, target, value, frame.back(body.at(value)))}
-    copied = {id(target) for target, value in written if _comes_from_device(values, value, frame.back(body.at(value)))}
-    if new and not all(
-        id(part) in copied
-        or steady_place(values, part, at, frame.at)
-        or is_cut_once(values, part, reaching, at)
-        or any(part.slice is m for m, _ in masks)
-        if isinstance(part, ast.Subscript) and number % 2 == 0
-        else id(part) in rows or _is_alike(values, part, at, frame.at)
-        for number, (part, at) in enumerate(there)
-    ):
-        return None
-    seen.update((frame.path, *d.at) for d in new)
-    values_of = [(d.value, d.at) for d in new if d.value is not None]
-    values_of += [(s, body.at(s)) for s in stored if _is_put_from_host(values.of(s, frame._replace(at=body.at(s))))]
-    return [(value, frame.back(at)) for value, at in values_of] + (masks if new else [])
-
-
-def _is_put_from_host(value: Value) -> bool:
-    """Whether what is put into a tensor is one on the host; of one on the device, the copy back comes on top."""
-    return value.kind == "tensor" and value.device == HOST
-
-
-def _comes_from_device(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether what is put into a tensor on the host lies on the device: wherever it is put, it need not have left."""
-    value = values.of(node, frame)
-    return value.kind == "tensor" and value.device == DEVICE and value.confidence is not Confidence.POSSIBLE
-
-
-def _mask(values: Values, target: ast.expr, body: Body, frame: Frame) -> ast.expr | None:
-    """The mask on the host that picks where something is put, `k[kinds == 1] = w`: it is looked at as the rest is."""
-    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Compare | ast.BinOp | ast.Name):
-        return None
-    value = values.of(target.slice, frame.back(body.at(target.slice)))
-    return target.slice if value.kind == "tensor" and value.device == HOST else None
-
-
-def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
-    """Whether what is put into a tensor is another one, which is looked at, or a number that no step changes."""
-    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame, used) is not None
-
-
-def _is_a_row(values: Values, target: ast.expr, value: ast.expr, frame: Frame) -> bool:
-    """`theta[:, :, 2] = shift`: what fills rows, and is not known to be a list or an array, is a tensor."""
-    parts = target.slice.elts if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple) else []
-    return any(isinstance(part, ast.Slice) for part in parts) and values.of(value, frame).kind == "unknown"
-
-
-def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _Parts | None:
+def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Parts | None:
     """What a helper computes with: the tensors that it is given; of one that is given none, what it returns."""
     given = [a for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
     if given and all(values.of(a, frame).device == HOST for a in given):
@@ -337,7 +281,7 @@ def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _
     return _given_back(values, key, frame)
 
 
-def _given_back(values: Values, key: FunctionKey, frame: Frame) -> _Parts | None:
+def _given_back(values: Values, key: FunctionKey, frame: Frame) -> Parts | None:
     body = values.body(key.path)
     if body is None or frame.hops >= MAX_HOPS:
         return None
@@ -354,7 +298,7 @@ def property_of(values: Values, node: ast.Attribute, frame: Frame) -> FunctionKe
     return key if key is not None and "property" in values.index.function(key).decorators else None
 
 
-def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
+def _operands(values: Values, node: ast.expr, frame: Frame) -> Parts | None:
     """What an operator, a method or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
         return [(side, frame) for side in _sides(values, node, frame)]
