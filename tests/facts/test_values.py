@@ -748,6 +748,11 @@ ANNOTATED = [
     ("torch.Tensor | None", "tensor", ANYWHERE),
     ("Optional[torch.Tensor]", "tensor", ANYWHERE),
     ("torch.LongTensor", "tensor", ANYWHERE),
+    ("Variable", "tensor", ANYWHERE),
+    ("torch.autograd.Variable", "tensor", ANYWHERE),
+    ("Optional[Union[Variable, torch.ByteTensor]]", "tensor", ANYWHERE),
+    ("Union[torch.Tensor, np.ndarray]", "unknown", None),
+    ("tf.Variable", "unknown", None),
     ("np.ndarray", "array", HOST),
     ("pd.DataFrame", "array", HOST),
     ("int", "plain", HOST),
@@ -766,7 +771,14 @@ ANNOTATED = [
 
 @pytest.mark.parametrize(("annotation", "kind", "device"), ANNOTATED, ids=[a[0] for a in ANNOTATED])
 def test_an_annotation_is_believed(annotation, kind, device):
-    code = f"from typing import Optional\n\nclass Box:\n    pass\n\ndef f(x: {annotation}):\n    see(x)"
+    code = f"""
+        from typing import Optional, Union
+        from torch.autograd import Variable
+        class Box:
+            pass
+        def f(x: {annotation}):
+            see(x)
+    """
     check(code, "x", kind, device)
 
 
