@@ -7,6 +7,7 @@ from textwrap import indent
 import pytest
 from snippets import texts
 
+from torchperf_lint.facts.doubts import comes_after_the_model
 from torchperf_lint.facts.elements import LOOPS, element_loop
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -36,7 +37,7 @@ class Model(nn.Module):
         self.encode = nn.Linear(4, 4)
         self.pad = 0
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor, lengths, boxes, pairs: list):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, lengths, boxes, pairs: list, tags: torch.LongTensor):
         x = x.to("cuda")
 """
 
@@ -99,6 +100,9 @@ SURE += [
     "for t in range(x.size(1) - self.pad):\n    total += (x[:, t + self.pad] - x[:, t]).abs().sum()",
     "for t in range(0, x.size(1), 4):\n    out.append(torch.cat((x[:, t + 3], x[:, t]), -1))",
     "for t in range(x.size(1) - 1):\n    total += (x[:, t + 1] - x[:, t]).abs().sum()",
+    "for t in range(1, x.size(1)):\n    now, before = x[:, t], x[:, t - 1]\n    total += (now - before).abs().sum()",
+    "for t in range(1, x.size(0)):\n    total += x[y[t - 1], y[t]] * x[t, torch.arange(n), y[t]]",
+    "for t in range(x.size(0)):\n    total += y[tags[t]].sum() * x[t]",
     "mask = torch.zeros_like(x)\nfor h in range(0, k, 2):\n    for w in range(k):\n        mask[:, :, h, w] = 1",
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
 ]
@@ -110,6 +114,11 @@ DOUBTFUL = [
     ("for t in range(x.size(1)):\n    x[:, t] = x[:, t - 1] * 2 + x[:, t]", "neighbours"),
     ("for t in range(1, x.size(1)):\n    x[:, t].add_(x[:, t - 1] * 2)", "neighbours"),
     ("for t in range(1, x.size(1)):\n    out.append(x[:, t] * x[:, t - t % 2])", "neighbours"),
+    ("for t in range(1, x.size(0)):\n    best = torch.logsumexp(best[:, None] + x[t], 1)", "`best` goes from turn"),
+    ("for t in range(1, x.size(0)):\n    best, path = (best[..., None] + x[t]).max(1)", "`best` goes from turn"),
+    ("for t in range(1, x.size(0)):\n    row = x[t - 1]\n    x[t] = row * 2 + x[t]", "neighbours"),
+    ("near = x < y\nfor i in range(x.size(0)):\n    out.append(x[near[i]] * 2)", "different lengths"),
+    ("for i in range(x.size(0)):\n    out.append(x[y[i], y[i] > 0] * 2)", "different lengths"),
     ("for t in range(1, x.size(1)):\n    out.append(x[:, t] * x[:, k - t])", "neighbours"),
     ("for t in range(1, x.size(1)):\n    k = k * 2\n    out.append(x[:, t] * x[:, t - k])", "goes from turn to turn"),
     ("for t in range(1, x.size(1)):\n    k = f(t)\n    out.append(x[:, t] * x[:, t - k])", "neighbours"),
@@ -143,6 +152,7 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "for t in range(1, x.size(0)):\n    row = x[t - 1]\n    x = torch.cat([x, row * 2])",
     "for p in x.parameters():\n    total += p.sum()",
     "for p, q in zip(x.parameters(), y.parameters()):\n    p.data.copy_(q.data * 2 + p.data)",
     "q1, q2 = [row.mean() * 2 for row in x]",
@@ -189,6 +199,15 @@ def test_what_speaks_against_it(code, doubt):
 @pytest.mark.parametrize("code", NONE)
 def test_other_loops(code):
     assert found(code) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("log_images", True), ("train_and_log", True), ("viterbi_decode", True), ("decoder", False)]
+    + [(f"compute_log_{what}", False) for what in ("prob", "probs", "likelihood", "partition_function")],
+)
+def test_functions_that_come_after_the_model_by_their_names(name, after):
+    assert comes_after_the_model(name) is after
 
 
 def test_turns_that_read_numbers():

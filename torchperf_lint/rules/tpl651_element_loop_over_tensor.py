@@ -9,6 +9,7 @@ from typing import cast
 
 from torchperf_lint.confirming import happened, unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.added_up import adds_up
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.copied_one_by_one import CopiedOneByOne, copied_one_by_one
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
@@ -376,6 +377,8 @@ def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
         return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"
     if found.doubt is not None:
         return f"where it can be done at once, work on `{whole}` whole (here: {found.doubt})"
+    if adds_up(spot.expression):
+        return f"take what all turns take of `{whole}` at once, by slices (`x[1:]` for `x[t + 1]`), and sum it once"
     return (
         f"work on `{whole}` whole: elementwise operations broadcast, reductions take `dim=`, and `torch.vmap` "
         "batches a function of one element"
