@@ -31,6 +31,28 @@ def kept(t, schedule):
     return schedule[(schedule == t).nonzero()]
 
 
+def pair_score(x, tags, t):
+    now = x[t, 0] * 2
+    return now + x[t + 1, 0] * tags[t]
+
+
+def part_score(x, ends, t):
+    return x[t, : ends[t]].mean() * 2
+
+
+def smoothed(h, x, t):
+    return 0.5 * h + x[t]
+
+
+def faded(x, t):
+    x[t] *= 0.5
+    return x[t - 1] * 2
+
+
+def spread(x, n):
+    return torch.ones(3, device=x.device) * n
+
+
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
@@ -106,7 +128,14 @@ SURE += [
     "mask = torch.zeros_like(x)\nfor h in range(0, k, 2):\n    for w in range(k):\n        mask[:, :, h, w] = 1",
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
 ]
+SURE += [
+    "score = sum([pair_score(x, y, t) for t in range(x.size(0) - 1)])",
+    "for t in range(len(x) - 1):\n    out.append(pair_score(t=t, x=x, tags=y))",
+]
 DOUBTFUL = [
+    ("score = sum(part_score(x, y, t) for t in range(len(x)))", "different lengths"),
+    ("for t in range(len(x)):\n    h = smoothed(h, x, t)", "`h` goes from turn to turn"),
+    ("rows = [faded(x, t) for t in range(len(x))]", "writes into"),
     ("near = x < y\nfor i in range(x.size(0)):\n    kept.append(x[i][near[i]].clamp(min=0))", "different lengths"),
     ("parts = x.split(pairs, 1)\nfor i in range(x.size(1)):\n    total += parts[i].sum() * y[i]", "comes from a list"),
     ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),
@@ -152,6 +181,9 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "score = sum([pair_score(x, y, t) for t in range(n)])",
+    "rows = [spread(x, t) for t in range(len(x))]",
+    "rows = [smoothed(x, pairs, t) for t in range(len(x))]",
     "for t in range(1, x.size(0)):\n    row = x[t - 1]\n    x = torch.cat([x, row * 2])",
     "for p in x.parameters():\n    total += p.sum()",
     "for p, q in zip(x.parameters(), y.parameters()):\n    p.data.copy_(q.data * 2 + p.data)",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.doubts import doubt
+from torchperf_lint.facts.elements_by_helper import by_helper, doubt_of
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
@@ -58,7 +59,26 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     value = on_device(file, place, tensor) if tensor is not None else None
     if tensor is not None and value is not None and (turn.works() or _only_fills(turn, iterated)):
         return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
+    if tensor is None and _is_range(iterated) and not turn.indexed:
+        handed = _by_helper(file, place, turn, iterated)
+        if handed is not None:
+            return handed
     return _row_filler(file, place, turn, iterated) or _element_filler(file, place, loop)
+
+
+def _by_helper(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ElementLoop | None:
+    """`[score(x, t) for t in range(len(x))]`, where `score` takes `x[t]`."""
+    ranged = _unwrapped(iterated)[0]
+    assert isinstance(ranged, ast.Call)
+    if not ranged.args or not isinstance(turn.target, ast.Name):
+        return None
+    if not is_length(file, place, ranged.args[0] if len(ranged.args) == 1 else ranged.args[1]):
+        return None
+    for tensor, helper in by_helper(turn):
+        value = on_device(file, place, tensor) if is_one_tensor(file, place, tensor) else None
+        if value is not None and value.kind == "tensor" and helper.works():
+            return ElementLoop(iterated, tensor, value, helper.reads(), doubt(turn) or doubt_of(helper))
+    return None
 
 
 def _only_fills(turn: Turn, iterated: ast.expr) -> bool:

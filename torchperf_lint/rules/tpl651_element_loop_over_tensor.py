@@ -38,17 +38,17 @@ class ElementLoopOverTensor(SourceRule):
     """A Python loop over the elements of a device tensor in code that runs every step.
 
     ## What it does
-    Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, comprehensions of these shapes, and
-    `for i in range(n)` that fills `out = torch.zeros(n)` by `out[i] = ...`, where the loop stands in hot code and its
-    turns do a few operations on the element; and loops over ranges that only put one number in, `mask[:, i, j] = 1`,
-    which slices do at once. Where a turn runs a module, needs the turn before it, or works on
-    elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
-    `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
-    host has, in a loop over something the host has; and loops that only copy, `out[..., i] = x[..., j]`, at places
-    that the host lists, or multiply two elements there; and volumes that are filled slice by slice with shifted
-    tensors, `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means of rows between two places,
-    `x[start:end].mean(0)`, or of those that each of a list of index tensors chooses, `x[rows].mean(0)`; and loops over
-    classes that suppress each one's overlapping boxes, as info.
+    Flags `for i in range(x.size(0))` with `x[i]` in its body, or in a function that it gives `x` and `i`,
+    `for row in x`, comprehensions of these shapes, and `for i in range(n)` that fills `out = torch.zeros(n)` by
+    `out[i] = ...`, where the loop stands in hot code and its turns do a few operations on the element; and loops over
+    ranges that only put one number in, `mask[:, i, j] = 1`, which slices do at once. Where a turn runs a module, needs
+    the turn before it, or works on elements of different lengths, it is only `possible`. Also flags Python's `sum`,
+    `max`, `min`, `any`, `all` and `sorted` of one tensor, which walk over its elements: `max(lengths)`; and
+    `counts[i] += n` of a number that the host has, in a loop over something the host has; and loops that only copy,
+    `out[..., i] = x[..., j]`, at places that the host lists, or multiply two elements there; and volumes that are
+    filled slice by slice with shifted tensors, `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means
+    of rows between two places, `x[start:end].mean(0)`, or of those that each of a list of index tensors chooses,
+    `x[rows].mean(0)`; and loops over classes that suppress each one's overlapping boxes, as info.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
