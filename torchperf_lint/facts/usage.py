@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.backward_factors import graded_at
+from torchperf_lint.facts.backward_factors import graded_at, picked_from_at
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
@@ -100,6 +100,9 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     part_of = graded_at(body, frame.function, name)
     if part_of is not None and is_same(body, frame.function, name, frame.at, part_of):
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
+    picked = picked_from_at(body, frame.function, name)
+    if picked is not None and is_same(body, frame.function, name, frame.at, picked):
+        return tensor(ANYWHERE, f"of `{name}` elements are picked that `backward` runs on (line {picked})")
     for attribute, line in uses if not _SETTINGS.search(name) else ():
         if attribute in api.TENSOR_ONLY_METHODS and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
