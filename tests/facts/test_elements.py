@@ -129,6 +129,9 @@ SURE += [
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
 ]
 SURE += [
+    "for row in x.unbind(0):\n    total += row.sum()",
+    "y = torch.stack([row.sum() / (row.size(0) - 1) for row in x.unbind()])",
+    "for row, other in zip(torch.unbind(x, dim=0), y):\n    total += (row * other).sum()",
     "score = sum([pair_score(x, y, t) for t in range(x.size(0) - 1)])",
     "for t in range(len(x) - 1):\n    out.append(pair_score(t=t, x=x, tags=y))",
 ]
@@ -202,7 +205,11 @@ NONE = [
     "for row in pairs:\n    total += row.sum()",
     "for a, b in zip(x, pairs):\n    total += a.sum() * b",
     "out = [row for row in x]",
-    "for row in x.unbind(0):\n    total += row.sum()",
+    "for row in x.unbind(-1):\n    total += row.sum()",
+    "for row in self.encode(x).unbind(dim=2):\n    total += row.sum()",
+    "for row in torch.unbind(x, 1):\n    total += row.sum()",
+    "q, k, v = [row.float() * 2 for row in x.unbind(0)]",
+    "for row in x.split(1):\n    total += row.sum()",
     "for i in range(x.size(0)):\n    names.append(str(i))",
     "for i in range(x.size(0)):\n    rows.append(x[i].unsqueeze(0))",
     "for part in self.encode(x):\n    total += part.sum()",

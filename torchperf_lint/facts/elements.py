@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.doubts import doubt
 from torchperf_lint.facts.elements_by_helper import by_helper, doubt_of
 from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import filled_elements, fills_row, fills_up_to
@@ -215,12 +216,24 @@ def _below_moves(node: ast.expr | None) -> ast.expr | None:
 
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:
     """`for row in x`: what is walked; of `zip` the first, where all are tensors."""
-    nodes = _unwrapped(iterated)
+    nodes = [_below_unbind(file, place, node) for node in _unwrapped(iterated)]
     if any(_is_split(file, place, node) or _gives_several(node) for node in nodes):
         return None
     if not all(is_one_tensor(file, place, node) and is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
+
+
+def _below_unbind(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
+    """`x` of `x.unbind()` and `torch.unbind(x, 0)`: its rows; what lies along other axes are a few as often as not."""
+    if not isinstance(node, ast.Call) or last_part(chain(node.func)) != "unbind":
+        return node
+    of_torch = file.denotes(node.func, place) == "torch.unbind"
+    if not of_torch and not isinstance(node.func, ast.Attribute):
+        return node
+    whole, *others = node.args if of_torch and node.args else [getattr(node.func, "value", node), *node.args]
+    axis = [*others, *(k.value for k in node.keywords if k.arg == "dim")]
+    return whole if all(is_literal(part, 0) for part in axis) else node
 
 
 _PARTS = frozenset("parameters named_parameters buffers named_buffers modules children items keys values".split())
