@@ -54,6 +54,7 @@ def test_a_loop_of_a_forward_pass_repeats_what_it_calls(calls):
         "return self.cut(x, ends, 0)",
         "return self.cut(x, ends, 0) + sum(row.sum() for row in x)",
         "for i in range(2):\n                self.cut(x, ends, i)",
+        "for layer in self.layers:\n                x = self.cut(x, ends, 0)",
     ],
 )
 def test_what_runs_once_is_not_repeated(calls):
