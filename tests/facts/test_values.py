@@ -1636,3 +1636,27 @@ def test_batches_that_are_asked_whether_they_are_containers(classes, kind):
                     print(batch)
     """
     assert value_of(code, "batch").kind == kind
+
+
+ENTRIES = """
+class Readout({base}):
+    def {name}(self, x):
+        x = self.module(x)
+        batch = x[{key}]
+        return [batch == group for group in batch.{use}()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({}, "tensor"),
+        ({"use": "tolist"}, "tensor"),
+        ({"use": "items"}, "unknown"),
+        ({"key": "0"}, "unknown"),
+        ({"base": "object", "name": "groups"}, "unknown"),
+    ],
+)
+def test_an_entry_of_what_a_module_is_given_is_a_tensor_where_it_is_used_as_one(change, kind):
+    code = ENTRIES.format(**{"base": "nn.Module", "name": "forward", "key": "'batch'", "use": "unique", **change})
+    assert value_of(code, "batch").kind == kind

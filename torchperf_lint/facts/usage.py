@@ -13,6 +13,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.loader_loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.same_binding import is_same
@@ -223,7 +224,8 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return hooked
     if not _takes_tensors(values, frame):
         return UNKNOWN
-    line = next((line for attribute, line in body.uses(frame.function, name) if attribute in api.ARRAY_METHODS), None)
+    uses = body.uses(frame.function, name)
+    line = next((line for attribute, line in uses if attribute in api.ARRAY_METHODS or attribute == "unique"), None)
     line = line if line is not None else body.array_like(frame.function, name)
     if line is None:
         return UNKNOWN
@@ -231,10 +233,21 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
 
 def of_unpacked(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
-    """A part of what a module is given in one piece, `points, features, offsets = inputs`, as a parameter would be."""
+    """A part of what a module is given in one piece, as a parameter would be.
+
+    `points, features, offsets = inputs`, and an entry of a dict, `batch = data["batch"]`.
+    """
     given = {parameter.name for parameter in values.index.outlines[frame.path].functions[frame.function].parameters}
-    parts = (d.how == "item" and isinstance(d.value, ast.Name) and d.value.id in given for d in reaching)
+    parts = (isinstance(whole := _whole(d), ast.Name) and whole.id in given for d in reaching)
     return of_forward(values, name, frame, body) if reaching and all(parts) else UNKNOWN
+
+
+def _whole(d: Definition) -> ast.expr | None:
+    """What a name is bound to a part of: `inputs` of `x, y = inputs` and of `x = inputs["x"]`."""
+    if d.how == "item":
+        return d.value if isinstance(d.value, ast.Name) else None
+    entry = d.value if d.how == "assign" and isinstance(d.value, ast.Subscript) and is_text(d.value.slice) else None
+    return entry.value if entry is not None and isinstance(entry.value, ast.Name) else None
 
 
 def _is_given_levels(values: Values, frame: Frame) -> bool:
