@@ -129,6 +129,7 @@ SURE += [
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
 ]
 SURE += [
+    "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += x[i, j] * 2",
     "for row in x.unbind(0):\n    total += row.sum()",
     "y = torch.stack([row.sum() / (row.size(0) - 1) for row in x.unbind()])",
     "for row, other in zip(torch.unbind(x, dim=0), y):\n    total += (row * other).sum()",
@@ -184,6 +185,9 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += pairs[i][j] * 2",
+    "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += x[i, :j].sum() * 2",
+    "for i, j in enumerate(pairs):\n    total += x[i, j] * 2",
     "score = sum([pair_score(x, y, t) for t in range(n)])",
     "rows = [spread(x, t) for t in range(len(x))]",
     "rows = [smoothed(x, pairs, t) for t in range(len(x))]",

@@ -56,7 +56,9 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     if turns is not None and turns <= FEW_TURNS:
         return None
     turn = Turn(file, place, loop, target)
-    tensor = _by_index(file, place, turn, iterated) if _is_range(iterated) else _by_row(file, place, iterated)
+    by_row = not _is_range(iterated)
+    tensor = _by_row(file, place, iterated) if by_row else _by_index(file, place, turn, iterated)
+    tensor = _by_place(file, place, turn, iterated) if tensor is None and by_row else tensor
     value = on_device(file, place, tensor) if tensor is not None else None
     if tensor is not None and value is not None and (turn.works() or _only_fills(turn, iterated)):
         return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
@@ -222,6 +224,23 @@ def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | No
     if not all(is_one_tensor(file, place, node) and is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
+
+
+def _by_place(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ast.expr | None:
+    """`for i, j in enumerate(places)`, of places that the host has, and `x[i, j]` in its body: what is picked from."""
+    if not isinstance(iterated, ast.Call) or chain(iterated.func) != "enumerate" or len(iterated.args) != 1:
+        return None
+    if not isinstance(turn.target, ast.Tuple) or len(turn.variables) != len(turn.target.elts):
+        return None
+    places = iterated.args[0]
+    picked = [s.value for s in turn.indexed if turn.variables <= {p.id for p in _parts(s) if isinstance(p, ast.Name)}]
+    if not picked or not is_tensor(file, place, places) or not is_one_tensor(file, place, places):
+        return None
+    return next((whole for whole in picked if on_device(file, place, whole) is not None), None)
+
+
+def _parts(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _below_unbind(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
