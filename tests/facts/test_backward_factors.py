@@ -49,3 +49,33 @@ def test_what_is_called_like_a_weight_is_no_tensor_for_being_a_factor(name):
     text = f"def step(self, x, cfg):\n    ({name} * x).backward()\n    return {name} > 0, x > 1\n"
     assert value_of(text, name).kind != "tensor"
     assert value_of(text, "x").kind == "tensor"
+
+
+PICKED = """
+def attack(self, x, y, rows):
+    out = self.predict(x)
+    margin = {margin}
+    {backward}
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("margin", "is_tensor"),
+    [
+        ("out[rows, y] - out[rows, y + 1]", True),
+        ("-(1 - out[:, 0].mean())", True),
+        ("out[0]", False),
+        ("out['logits']", False),
+        ("self.norm(out[rows, y])", False),
+    ],
+)
+def test_what_is_picked_for_a_gradient_is_picked_from_a_tensor(margin, is_tensor):
+    for backward in ("margin.sum().backward()", "total = margin.sum()\n    total.backward()"):
+        assert (value_of(PICKED.format(margin=margin, backward=backward), "out").kind == "tensor") is is_tensor
+
+
+def test_without_a_gradient_it_may_be_an_array():
+    assert value_of(PICKED.format(margin="out[rows, y]", backward="margin = 3"), "out").kind != "tensor"
+    again = "margin.sum().backward()\n    out = self.score(x)"
+    assert value_of(PICKED.format(margin="out[rows, y]", backward=again), "out").kind != "tensor"

@@ -7,6 +7,7 @@ from textwrap import indent
 import pytest
 from snippets import texts
 
+from torchperf_lint.facts.doubts import comes_after_the_model
 from torchperf_lint.facts.elements import LOOPS, element_loop
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -30,13 +31,35 @@ def kept(t, schedule):
     return schedule[(schedule == t).nonzero()]
 
 
+def pair_score(x, tags, t):
+    now = x[t, 0] * 2
+    return now + x[t + 1, 0] * tags[t]
+
+
+def part_score(x, ends, t):
+    return x[t, : ends[t]].mean() * 2
+
+
+def smoothed(h, x, t):
+    return 0.5 * h + x[t]
+
+
+def faded(x, t):
+    x[t] *= 0.5
+    return x[t - 1] * 2
+
+
+def spread(x, n):
+    return torch.ones(3, device=x.device) * n
+
+
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.encode = nn.Linear(4, 4)
         self.pad = 0
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor, lengths, boxes, pairs: list):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, lengths, boxes, pairs: list, tags: torch.LongTensor):
         x = x.to("cuda")
 """
 
@@ -100,10 +123,24 @@ SURE += [
     "for t in range(x.size(1) - self.pad):\n    total += (x[:, t + self.pad] - x[:, t]).abs().sum()",
     "for t in range(0, x.size(1), 4):\n    out.append(torch.cat((x[:, t + 3], x[:, t]), -1))",
     "for t in range(x.size(1) - 1):\n    total += (x[:, t + 1] - x[:, t]).abs().sum()",
+    "for t in range(1, x.size(1)):\n    now, before = x[:, t], x[:, t - 1]\n    total += (now - before).abs().sum()",
+    "for t in range(1, x.size(0)):\n    total += x[y[t - 1], y[t]] * x[t, torch.arange(n), y[t]]",
+    "for t in range(x.size(0)):\n    total += y[tags[t]].sum() * x[t]",
     "mask = torch.zeros_like(x)\nfor h in range(0, k, 2):\n    for w in range(k):\n        mask[:, :, h, w] = 1",
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
 ]
+SURE += [
+    "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += x[i, j] * 2",
+    "for row in x.unbind(0):\n    total += row.sum()",
+    "y = torch.stack([row.sum() / (row.size(0) - 1) for row in x.unbind()])",
+    "for row, other in zip(torch.unbind(x, dim=0), y):\n    total += (row * other).sum()",
+    "score = sum([pair_score(x, y, t) for t in range(x.size(0) - 1)])",
+    "for t in range(len(x) - 1):\n    out.append(pair_score(t=t, x=x, tags=y))",
+]
 DOUBTFUL = [
+    ("score = sum(part_score(x, y, t) for t in range(len(x)))", "different lengths"),
+    ("for t in range(len(x)):\n    h = smoothed(h, x, t)", "`h` goes from turn to turn"),
+    ("rows = [faded(x, t) for t in range(len(x))]", "writes into"),
     ("near = x < y\nfor i in range(x.size(0)):\n    kept.append(x[i][near[i]].clamp(min=0))", "different lengths"),
     ("parts = x.split(pairs, 1)\nfor i in range(x.size(1)):\n    total += parts[i].sum() * y[i]", "comes from a list"),
     ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),
@@ -112,6 +149,11 @@ DOUBTFUL = [
     ("for t in range(x.size(1)):\n    x[:, t] = x[:, t - 1] * 2 + x[:, t]", "neighbours"),
     ("for t in range(1, x.size(1)):\n    x[:, t].add_(x[:, t - 1] * 2)", "neighbours"),
     ("for t in range(1, x.size(1)):\n    out.append(x[:, t] * x[:, t - t % 2])", "neighbours"),
+    ("for t in range(1, x.size(0)):\n    best = torch.logsumexp(best[:, None] + x[t], 1)", "`best` goes from turn"),
+    ("for t in range(1, x.size(0)):\n    best, path = (best[..., None] + x[t]).max(1)", "`best` goes from turn"),
+    ("for t in range(1, x.size(0)):\n    row = x[t - 1]\n    x[t] = row * 2 + x[t]", "neighbours"),
+    ("near = x < y\nfor i in range(x.size(0)):\n    out.append(x[near[i]] * 2)", "different lengths"),
+    ("for i in range(x.size(0)):\n    out.append(x[y[i], y[i] > 0] * 2)", "different lengths"),
     ("for t in range(1, x.size(1)):\n    out.append(x[:, t] * x[:, k - t])", "neighbours"),
     ("for t in range(1, x.size(1)):\n    k = k * 2\n    out.append(x[:, t] * x[:, t - k])", "goes from turn to turn"),
     ("for t in range(1, x.size(1)):\n    k = f(t)\n    out.append(x[:, t] * x[:, t - k])", "neighbours"),
@@ -145,6 +187,13 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += pairs[i][j] * 2",
+    "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += x[i, :j].sum() * 2",
+    "for i, j in enumerate(pairs):\n    total += x[i, j] * 2",
+    "score = sum([pair_score(x, y, t) for t in range(n)])",
+    "rows = [spread(x, t) for t in range(len(x))]",
+    "rows = [smoothed(x, pairs, t) for t in range(len(x))]",
+    "for t in range(1, x.size(0)):\n    row = x[t - 1]\n    x = torch.cat([x, row * 2])",
     "for p in x.parameters():\n    total += p.sum()",
     "for p, q in zip(x.parameters(), y.parameters()):\n    p.data.copy_(q.data * 2 + p.data)",
     "q1, q2 = [row.mean() * 2 for row in x]",
@@ -162,7 +211,11 @@ NONE = [
     "for row in pairs:\n    total += row.sum()",
     "for a, b in zip(x, pairs):\n    total += a.sum() * b",
     "out = [row for row in x]",
-    "for row in x.unbind(0):\n    total += row.sum()",
+    "for row in x.unbind(-1):\n    total += row.sum()",
+    "for row in self.encode(x).unbind(dim=2):\n    total += row.sum()",
+    "for row in torch.unbind(x, 1):\n    total += row.sum()",
+    "q, k, v = [row.float() * 2 for row in x.unbind(0)]",
+    "for row in x.split(1):\n    total += row.sum()",
     "for i in range(x.size(0)):\n    names.append(str(i))",
     "for i in range(x.size(0)):\n    rows.append(x[i].unsqueeze(0))",
     "for part in self.encode(x):\n    total += part.sum()",
@@ -191,6 +244,15 @@ def test_what_speaks_against_it(code, doubt):
 @pytest.mark.parametrize("code", NONE)
 def test_other_loops(code):
     assert found(code) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("log_images", True), ("train_and_log", True), ("viterbi_decode", True), ("decoder", False)]
+    + [(f"compute_log_{what}", False) for what in ("prob", "probs", "likelihood", "partition_function")],
+)
+def test_functions_that_come_after_the_model_by_their_names(name, after):
+    assert comes_after_the_model(name) is after
 
 
 def test_turns_that_read_numbers():

@@ -7,14 +7,15 @@ from snippets import texts
 
 from torchperf_lint.facts.group_masks import is_by_group, is_full
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.selections import selections
+from torchperf_lint.facts.selections import DISTINCT, selections
 from torchperf_lint.facts.source import SourceFile
 
 SELECT = """\
 class Select(nn.Module):
     def forward(self, points: torch.Tensor, index: torch.Tensor, batch_size: int, levels: int):
         points, index, kept = points.cuda(), index.cuda(), []
-        for b in range({over}):
+        batch, kinds = index + 1, index * 2
+        for b in {over}:
             own = index == b
             kept.append({taken})
         return kept
@@ -24,16 +25,22 @@ class Select(nn.Module):
 @pytest.mark.parametrize(
     ("over", "taken", "by_group", "full"),
     [
-        ("batch_size", "points[own]", True, False),
-        ("batch_size", "points[index == b]", True, False),
-        ("levels", "points[own]", False, False),
-        ("batch_size", "points[index > b]", False, False),
-        ("levels", "points[index >= 0, index]", False, True),
-        ("levels", "points[index >= 0, b]", False, False),
+        ("range(batch_size)", "points[own]", True, False),
+        ("range(batch_size)", "points[index == b]", True, False),
+        ("range(levels)", "points[own]", False, False),
+        ("batch.unique()", "points[batch == b]", True, False),
+        ("torch.unique(batch)", "points[batch == b]", True, False),
+        ("kinds.unique()", "points[kinds == b]", False, False),
+        ("batch.unique()", "points[own]", False, False),
+        ("points.unique()", "points[own]", False, False),
+        ("batch.unique()", "points[batch != b]", False, False),
+        ("range(batch_size)", "points[index > b]", False, False),
+        ("range(levels)", "points[index >= 0, index]", False, True),
+        ("range(levels)", "points[index >= 0, b]", False, False),
     ],
 )
 def test_a_mask_of_one_sample(over, taken, by_group, full):
     files = texts(SELECT.format(over=over, taken=taken))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
-    (found,) = selections(file)
+    (found,) = [selection for selection in selections(file) if selection.form != DISTINCT]
     assert (is_by_group(found), is_full(found)) == (by_group, full)

@@ -48,3 +48,15 @@ def test_a_model_of_a_library_that_took_its_names_from_another():
     for base in ("ForwardPipeline", "RecordsForClassifications", "BertTokenizer", "PretrainedConfig"):
         assert hot_at(code.format(module="pytorch_transformers", base=base)) is None, base
     assert hot_at(code.format(module="pydantic.models", base="BertForTokenClassification")) is None
+
+
+def test_a_base_of_modules_in_a_package_above_a_framework():
+    code = """
+        from molflux.lightning.module import {base}
+
+        class Featuriser({base}):
+            def forward(self, x):
+                return x  # <-
+        """
+    assert hot_at(code.format(base="LightningModuleBase")) is not None
+    assert hot_at(code.format(base="LightningDataModuleBase")) is None

@@ -203,6 +203,50 @@ def test_other_functions_are_not(code):
     assert hot_at(code) is None
 
 
+ANSWERS = """
+from typing import List, Optional
+
+class Tagger({base}):
+    def {name}(self, scores: torch.Tensor, {more}) -> {gives}:
+        best = scores.max(-1).indices
+        return [int(b) for b in best]  # <-
+"""
+ANSWER = {
+    "base": "nn.Module",
+    "name": "decode",
+    "more": "mask: Optional[torch.Tensor] = None",
+    "gives": "List[List[int]]",
+}
+
+
+def test_a_method_of_a_module_that_makes_a_list_of_tensors_is_hot():
+    hot = hot_at(ANSWERS.format(**ANSWER))
+    assert hot is not None
+    assert "gives a list" in hot.because
+    assert hot_at(ANSWERS.format(**{**ANSWER, "more": "top: int = 1"})) is not None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"base": "object"},
+        {"name": "_decode"},
+        {"name": "predict_all"},
+        {"name": "save"},
+        {"gives": "None"},
+        {"gives": "int"},
+        {"more": "words: List[str]"},
+        {"more": "n: int"},
+    ],
+)
+def test_other_methods_that_give_lists_are_not(other):
+    assert hot_at(ANSWERS.format(**{**ANSWER, **other})) is None
+
+
+def test_such_a_method_that_the_project_calls_is_as_hot_as_its_calls():
+    assert hot_at(ANSWERS.format(**ANSWER) + "\n\ndef main():\n    print(Tagger().decode(torch.ones(3)))\n") is None
+
+
 @pytest.mark.parametrize(("path", "hot"), [("ops.py", True), ("layers/augmentation.py", False)])
 def test_augmentations_of_samples_make_tensors_beside_them_too(path, hot):
     code = """

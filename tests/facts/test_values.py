@@ -748,6 +748,11 @@ ANNOTATED = [
     ("torch.Tensor | None", "tensor", ANYWHERE),
     ("Optional[torch.Tensor]", "tensor", ANYWHERE),
     ("torch.LongTensor", "tensor", ANYWHERE),
+    ("Variable", "tensor", ANYWHERE),
+    ("torch.autograd.Variable", "tensor", ANYWHERE),
+    ("Optional[Union[Variable, torch.ByteTensor]]", "tensor", ANYWHERE),
+    ("Union[torch.Tensor, np.ndarray]", "unknown", None),
+    ("tf.Variable", "unknown", None),
     ("np.ndarray", "array", HOST),
     ("pd.DataFrame", "array", HOST),
     ("int", "plain", HOST),
@@ -766,7 +771,14 @@ ANNOTATED = [
 
 @pytest.mark.parametrize(("annotation", "kind", "device"), ANNOTATED, ids=[a[0] for a in ANNOTATED])
 def test_an_annotation_is_believed(annotation, kind, device):
-    code = f"from typing import Optional\n\nclass Box:\n    pass\n\ndef f(x: {annotation}):\n    see(x)"
+    code = f"""
+        from typing import Optional, Union
+        from torch.autograd import Variable
+        class Box:
+            pass
+        def f(x: {annotation}):
+            see(x)
+    """
     check(code, "x", kind, device)
 
 
@@ -1623,4 +1635,28 @@ def test_batches_that_are_asked_whether_they_are_containers(classes, kind):
                 if isinstance(batch, {classes}):
                     print(batch)
     """
+    assert value_of(code, "batch").kind == kind
+
+
+ENTRIES = """
+class Readout({base}):
+    def {name}(self, x):
+        x = self.module(x)
+        batch = x[{key}]
+        return [batch == group for group in batch.{use}()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({}, "tensor"),
+        ({"use": "tolist"}, "tensor"),
+        ({"use": "items"}, "unknown"),
+        ({"key": "0"}, "unknown"),
+        ({"base": "object", "name": "groups"}, "unknown"),
+    ],
+)
+def test_an_entry_of_what_a_module_is_given_is_a_tensor_where_it_is_used_as_one(change, kind):
+    code = ENTRIES.format(**{"base": "nn.Module", "name": "forward", "key": "'batch'", "use": "unique", **change})
     assert value_of(code, "batch").kind == kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
@@ -33,6 +34,43 @@ def graded_at(body: Body, function: int, name: str) -> int | None:
     """The line where a function calls `backward` on a name, or on what it is a term of, and no mere factor."""
     line = body.backward_operands(function).get(name)
     return None if line is None or _only_scales(body, function, name, line) else line
+
+
+def picked_from_at(body: Body, function: int, name: str) -> int | None:
+    """The line where a function picks, by two indices or more, what it calls `backward` on from a name.
+
+        margin = logits[rows, labels] - logits[rows, others]
+        margin.sum().backward()
+    """
+    graded = body.backward_operands(function)
+    return next((line for line in map(partial(_picks, body, function, name, hops=_HOPS), graded) if line), None)
+
+
+def _picks(body: Body, function: int, name: str, made: str, hops: int) -> int | None:
+    """The line where a name that a gradient is asked for is bound to what `name` gives, in sums alone."""
+    bound = body.definitions(function).get(made, ())
+    value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
+    stack = [value] if value is not None else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            stack += [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp):
+            stack.append(node.operand)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SUMS:
+            stack.append(node.func.value)
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+            if chain(node.value) == name:
+                return node.lineno
+        elif isinstance(node, ast.Name) and hops and node.id != made:
+            line = _picks(body, function, name, node.id, hops - 1)
+            if line is not None:
+                return line
+    return None
+
+
+_SUMS = frozenset({"sum", "mean"})
+_HOPS = 2
 
 
 def _only_scales(body: Body, function: int, name: str, line: int) -> bool:

@@ -18,6 +18,7 @@ from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.dropped_masks import drops_an_empty_mask, makes_a_mask_of_some
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.emptiness import asks_emptiness
+from torchperf_lint.facts.laid_out import is_laid_out
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.named_divisors import is_named_divisor
@@ -49,6 +50,8 @@ AGAIN = "again"
 """Whatever it decides, no further wait is needed: the host has asked the same before."""
 SET_UP = "set up"
 """Whatever it decides, no step computes it: the object has set it up before, and could keep the numbers."""
+LAID_OUT = "laid out"
+"""Whatever it decides, the host knew it: it has laid the numbers out, and knows which of them it reads."""
 READ = "read"
 """Whatever it decides, no further wait is needed: a line before has fetched the same tensor."""
 PADDED, CHOSEN, EXTREME = "padded", "chosen", "extreme"
@@ -78,6 +81,8 @@ INSTEAD = {
     AGAIN: "ask once: bind `bool(t)` to a name before the first test, and test that",
     READ: "bind what the line before has read to a name, and take it from there",
     SET_UP: "no step changes it: keep its numbers, `numbers = t.tolist()`, beside it where it is set, and read those",
+    LAID_OUT: "the host laid these numbers out, and knows which one it is: decide by the counter (`i == n - 1`), or "
+    "keep a list of them, `steps.tolist()`, beside the tensor",
     PADDED: "ask the tokenizer (`padding_side`), or test the mask before it is copied to the device",
     CHOSEN: "choose on the device: `torch.where(test, a, b)` takes numbers as well as tensors",
     SELECTS: "let the device choose between the two, which are cheap to compute and need no wait: "
@@ -136,23 +141,23 @@ def _spared(place: Place) -> str | None:
         return COUNTED
     if set_up_before(place, place.expression):
         return SET_UP
-    if read_before(place):
-        return READ
-    if asked_before(place):
-        return AGAIN
-    if asks_padding_side(place):
-        return PADDED
-    if chooses_a_number(place):
-        return CHOSEN
-    if asks_emptiness(place):
-        return EMPTY
-    if asks_if_same(place):
-        return SAME
-    if walks_along(place):
-        return SCANNED
-    if is_at_extreme(place):
-        return EXTREME
-    return SELECTS if chooses_tensors(place) else None
+    if is_laid_out(place, place.expression):
+        return LAID_OUT
+    return next((then for holds, then in _SPARED if holds(place)), None)
+
+
+_SPARED: tuple[tuple[Callable[[Place], bool], str], ...] = (
+    (read_before, READ),
+    (asked_before, AGAIN),
+    (asks_padding_side, PADDED),
+    (chooses_a_number, CHOSEN),
+    (asks_emptiness, EMPTY),
+    (asks_if_same, SAME),
+    (walks_along, SCANNED),
+    (is_at_extreme, EXTREME),
+    (chooses_tensors, SELECTS),
+)
+"""What makes a wait needless by what stands around it, the first that holds."""
 
 
 def _host_had_it(place: Place, node: ast.expr) -> bool:

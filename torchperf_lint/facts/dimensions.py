@@ -130,7 +130,7 @@ def _of_definition(values: Values, d: Definition, frame: Frame, steps: int) -> i
     if d.how in ("assign", "augmented"):
         return dimensions(values, d.value, there, steps)
     if d.how == "loop":
-        whole = _walked(d.value, d.index)
+        whole = walked(d.value, d.index)
         known = dimensions(values, whole, there, steps) if whole is not None else None
         return known - 1 if known else None
     if d.how != "item" or len(d.index) != 1:
@@ -162,16 +162,16 @@ def _of_helper(values: Values, node: ast.expr, index: tuple[int, ...], frame: Fr
     return each.pop() if len(each) == 1 else None
 
 
-def _walked(iterated: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
+def walked(iterated: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
     """What a loop takes the elements of: `x` of `for i, row in enumerate(x)`, of `for row, y in zip(x, ys)`."""
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
         name = iterated.func.id
         if name == "enumerate":
-            return _walked(iterated.args[0], index[1:]) if index[:1] == (1,) else None
+            return walked(iterated.args[0], index[1:]) if index[:1] == (1,) else None
         if name == "zip" and index and index[0] < len(iterated.args):
-            return _walked(iterated.args[index[0]], index[1:])
+            return walked(iterated.args[index[0]], index[1:])
         if name in ("tqdm", "reversed", "iter"):
-            return _walked(iterated.args[0], index)
+            return walked(iterated.args[0], index)
     return iterated if not index else None
 
 

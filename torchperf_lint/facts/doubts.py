@@ -46,7 +46,8 @@ _SPARSE = frozenset("is_sparse is_sparse_csr to_sparse to_sparse_coo to_sparse_c
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = pattern(
-    r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
+    r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|"
+    r"log(?!_(?:prob|likelihood|lik|partition|det|sum|softmax|scale|var|std|odds|norm|z)(?:\w*))|print|export|beam|"
     r"sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
     re.IGNORECASE,
 )

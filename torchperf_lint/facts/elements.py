@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.doubts import doubt
+from torchperf_lint.facts.elements_by_helper import by_helper, doubt_of
 from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import filled_elements, fills_row, fills_up_to
@@ -54,11 +56,32 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     if turns is not None and turns <= FEW_TURNS:
         return None
     turn = Turn(file, place, loop, target)
-    tensor = _by_index(file, place, turn, iterated) if _is_range(iterated) else _by_row(file, place, iterated)
+    by_row = not _is_range(iterated)
+    tensor = _by_row(file, place, iterated) if by_row else _by_index(file, place, turn, iterated)
+    tensor = _by_place(file, place, turn, iterated) if tensor is None and by_row else tensor
     value = on_device(file, place, tensor) if tensor is not None else None
     if tensor is not None and value is not None and (turn.works() or _only_fills(turn, iterated)):
         return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
+    if tensor is None and _is_range(iterated) and not turn.indexed:
+        handed = _by_helper(file, place, turn, iterated)
+        if handed is not None:
+            return handed
     return _row_filler(file, place, turn, iterated) or _element_filler(file, place, loop)
+
+
+def _by_helper(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ElementLoop | None:
+    """`[score(x, t) for t in range(len(x))]`, where `score` takes `x[t]`."""
+    ranged = _unwrapped(iterated)[0]
+    assert isinstance(ranged, ast.Call)
+    if not ranged.args or not isinstance(turn.target, ast.Name):
+        return None
+    if not is_length(file, place, ranged.args[0] if len(ranged.args) == 1 else ranged.args[1]):
+        return None
+    for tensor, helper in by_helper(turn):
+        value = on_device(file, place, tensor) if is_one_tensor(file, place, tensor) else None
+        if value is not None and value.kind == "tensor" and helper.works():
+            return ElementLoop(iterated, tensor, value, helper.reads(), doubt(turn) or doubt_of(helper))
+    return None
 
 
 def _only_fills(turn: Turn, iterated: ast.expr) -> bool:
@@ -195,12 +218,41 @@ def _below_moves(node: ast.expr | None) -> ast.expr | None:
 
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:
     """`for row in x`: what is walked; of `zip` the first, where all are tensors."""
-    nodes = _unwrapped(iterated)
+    nodes = [_below_unbind(file, place, node) for node in _unwrapped(iterated)]
     if any(_is_split(file, place, node) or _gives_several(node) for node in nodes):
         return None
     if not all(is_one_tensor(file, place, node) and is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
+
+
+def _by_place(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ast.expr | None:
+    """`for i, j in enumerate(places)`, of places that the host has, and `x[i, j]` in its body: what is picked from."""
+    if not isinstance(iterated, ast.Call) or chain(iterated.func) != "enumerate" or len(iterated.args) != 1:
+        return None
+    if not isinstance(turn.target, ast.Tuple) or len(turn.variables) != len(turn.target.elts):
+        return None
+    places = iterated.args[0]
+    picked = [s.value for s in turn.indexed if turn.variables <= {p.id for p in _parts(s) if isinstance(p, ast.Name)}]
+    if not picked or not is_tensor(file, place, places) or not is_one_tensor(file, place, places):
+        return None
+    return next((whole for whole in picked if on_device(file, place, whole) is not None), None)
+
+
+def _parts(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _below_unbind(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
+    """`x` of `x.unbind()` and `torch.unbind(x, 0)`: its rows; what lies along other axes are a few as often as not."""
+    if not isinstance(node, ast.Call) or last_part(chain(node.func)) != "unbind":
+        return node
+    of_torch = file.denotes(node.func, place) == "torch.unbind"
+    if not of_torch and not isinstance(node.func, ast.Attribute):
+        return node
+    whole, *others = node.args if of_torch and node.args else [getattr(node.func, "value", node), *node.args]
+    axis = [*others, *(k.value for k in node.keywords if k.arg == "dim")]
+    return whole if all(is_literal(part, 0) for part in axis) else node
 
 
 _PARTS = frozenset("parameters named_parameters buffers named_buffers modules children items keys values".split())

@@ -3,8 +3,9 @@
     for b in range(batch_size):                                 best = scores.argmax(1)
         points = coords[batch_index == b]                       kept = ids[best >= 0, best]
 
-A loop over the samples of a batch counts each one's rows, and waits for each count: sorted by sample, one list of
-counts cuts them apart. A mask beside the numbers that it was made of has to be full, or their shapes would not fit.
+A loop over the samples of a batch, or over the values of the index itself, `batch_index.unique()`, counts each one's
+rows, and waits for each count: sorted by sample, one list of counts cuts them apart. A mask beside the numbers that it
+was made of has to be full, or their shapes would not fit.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _SAMPLES = pattern(
     r"^(?:b|bs|bsz|n?_?batch(?:_?(?:size|sz|num))?|num_batch(?:es)?|num_(?:samples|graphs))$", re.IGNORECASE
 )
 """Names of the number of samples in a batch."""
+_SAMPLE = pattern(r"(?:^|_)(?:batch|samples?|graphs?)(?:_|$)", re.IGNORECASE)
+"""Names of what says of which sample each row is; of classes and experts there are a few, one network for each."""
 
 
 def is_by_group(selection: Selection) -> bool:
@@ -34,7 +37,7 @@ def is_by_group(selection: Selection) -> bool:
     if comes_after_the_model(spot.file.outline.functions[spot.function].qualname):
         return False
     loop = next(spot.file.enclosing(spot.function).loops(spot.expression), None)
-    if loop is None or not _counts_samples(loop):
+    if loop is None:
         return False
     mask = _bound(selection)
     if not isinstance(mask, ast.Compare) or len(mask.ops) != 1 or not isinstance(mask.ops[0], ast.Eq):
@@ -43,7 +46,21 @@ def is_by_group(selection: Selection) -> bool:
     turn = [side for side in sides if isinstance(side, ast.Name) and side.id == chain(loop.target)]
     index = next((side for side in sides if side not in turn), None)
     changed = bound_by(spot.file, spot.function, loop)
-    return bool(turn) and index is not None and not names_of(index) & changed
+    if not turn or index is None or names_of(index) & changed:
+        return False
+    return _counts_samples(loop) or _goes_through_values(loop, index)
+
+
+def _goes_through_values(loop: Loop, index: ast.expr) -> bool:
+    """`for b in batch_index.unique():`, and `torch.unique(batch_index)`."""
+    called = loop.iter
+    if not isinstance(called, ast.Call) or last_part(chain(called.func)) != "unique":
+        return False
+    if not any(_SAMPLE.search(last_part(chain(name))) for name in (index, loop.target)):
+        return False
+    of_function = chain(called.func) == "torch.unique" and bool(called.args)
+    whole = called.args[0] if of_function else getattr(called.func, "value", None)
+    return isinstance(whole, ast.expr) and ast.dump(whole) == ast.dump(index)
 
 
 def _counts_samples(loop: Loop) -> bool:

@@ -18,10 +18,12 @@ from torchperf_lint.facts.held import CHANGES
 from torchperf_lint.facts.held_index_arrays import holds_an_array
 from torchperf_lint.facts.held_index_lists import holds_a_list
 from torchperf_lint.facts.host_data import made_on_host
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import copied_once, name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
+from torchperf_lint.facts.made_by_callers import made_by_callers
 from torchperf_lint.facts.matched_by_callers import matched_by_callers
 from torchperf_lint.facts.matched_indices import matched_elsewhere
 from torchperf_lint.facts.ndarrays import is_array
@@ -298,7 +300,7 @@ def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return None
     made, name = made_on_host(values, index, spot.frame), name_below(index)
     if made is None:
-        return _computed(spot, name, value)
+        return _by_caller(spot, index) or _computed(spot, name, value)
     if any(k.arg == "device" for k in made.call.keywords) or (isinstance(index, ast.Subscript) and _is_set(spot, name)):
         return None
     if made.factory in api.FACTORIES and made.function == spot.function and not _filled_by_host(spot, name):
@@ -317,6 +319,20 @@ def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
     return Source(
         f"`{name.id}` is host memory (`torch.{made.factory}`, line {made.call.lineno})",
         copied_once(spot, name, name.id),
+    )
+
+
+def _by_caller(spot: Spot, index: ast.expr) -> Source | None:
+    """An index that a caller makes on the host for a call of the function."""
+    given = made_by_callers(spot, index)
+    if given is None:
+        return None
+    where = place(given.path, given.line, spot.file.path)
+    return Source(
+        f"`{ast.unparse(index)}` is host memory (`torch.{given.factory}`, {where})",
+        f"make it on the device of what it indexes, where the caller does ({where}): `torch.{given.factory}(..., "
+        "device=...)`",
+        evident=False,
     )
 
 

@@ -19,7 +19,7 @@ _HOST_METHODS = api.PLAIN_METHODS | frozenset({"item", "tolist", "numpy", "keys"
 _HOST_MODULES = frozenset(api.ARRAY_MODULES + api.PLAIN_MODULES)
 _OF_ARGUMENTS = frozenset({"max", "min", "sum", "abs", "round", "list", "tuple", "sorted", "reversed", "zip", "next"})
 _RESULT_FIELDS = frozenset("loss losses data grad logits values indices T".split())
-_TENSOR = pattern(r"Tensor\b")
+_TENSOR = pattern(r"Tensor\b|^(?:(?:torch\.)?autograd\.)?Variable$")
 
 
 def may_be_tensor(place: Place, node: ast.expr) -> bool:

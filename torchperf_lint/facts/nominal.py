@@ -34,7 +34,7 @@ _TENSOR_CLASSES = frozenset(
     "torch.cuda.FloatTensor torch.cuda.LongTensor torch.cuda.HalfTensor torch.cuda.IntTensor torch.cuda.BoolTensor "
     "torch.nn.parameter.Parameter torch.nn.Buffer torch.nn.parameter.Buffer torch_geometric.typing.OptTensor "
     "torch_geometric.typing.Tensor".split()
-)
+).union(api.VARIABLES)
 
 
 _ANYTHING = frozenset(

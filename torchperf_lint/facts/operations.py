@@ -36,12 +36,20 @@ _DOCUMENTED = _OPERATION._replace(
     because="takes a tensor and gives one back, as its docstring says, and no call of it is seen in the project: who "
     "uses it does so in every step"
 )
+_ANSWER = _OPERATION._replace(
+    because="is a method of a module that takes tensors and gives a list, and no call of it is seen in the project: "
+    "who uses the module does so for every batch"
+)
 PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 """Bases that say no more of how often a method is called than the class does."""
 _MODULES = pattern(r"(?:^|\.)(?:BaseModule|ModelMixin|PreTrainedModel)$")
 """Modules of other libraries, by the class that all of theirs derive from: that knows no operation of those."""
-_TENSOR = pattern(r"\b(?:[A-Z]\w*)?Tensor(?:Type|Like)?\b|^(?:float|int|bool)\[")
+_TENSOR = pattern(
+    r"\b(?:[A-Z]\w*)?Tensor(?:Type|Like)?\b|^(?:float|int|bool)\[|^(?:(?:torch\.)?autograd\.)?Variable$"
+)
 """Annotations of tensors; Python's own numbers have no brackets, but for those that name axes: `float["b n d"]`."""
+_LISTS = pattern(r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence)\[")
+"""Annotations of what holds an answer for each sample."""
 _GOES_THROUGH = pattern(r"^(?:\w+_)?(?:batch_size|chunk_size)$|^(?:show_)?progress(?:_bar)?$|^verbose$")
 """Parameters of what goes through a whole set of its own, piece by piece."""
 _CALLED_ONCE = pattern(
@@ -120,6 +128,22 @@ def part_of_a_pass(index: Index, key: FunctionKey) -> Role | None:
         return None
     takes = [p.annotation for p in function.parameters[function.bound : function.bound + 1]]
     return _PART if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
+
+
+def answer_of_a_module(index: Index, key: FunctionKey) -> Role | None:
+    """The role of a method of a module that makes a list of nothing but tensors, or None.
+
+    `CRF.decode(self, emissions: Tensor, mask: Tensor | None = None) -> List[List[int]]`. Only for what nothing in the
+    project calls.
+    """
+    function = index.function(key)
+    if function.name.startswith("_") or _ONE_RUN.search(function.name) or no_operation(key, function):
+        return None
+    cls, own = Thing("class", key.path, function.class_index), function.parameters[function.bound :]
+    given = [p.annotation for p in own if not p.default or _of_tensors(p.annotation)]
+    if not given or not all(map(_of_tensors, given)) or not _LISTS.match(function.gives):
+        return None
+    return _ANSWER if not _is_inherited(index, cls, function) else None
 
 
 _NUMBER = pattern(

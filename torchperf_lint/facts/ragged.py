@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.integer_indices import integer_index
 from torchperf_lint.facts.lookups import counted, looked_up
 from torchperf_lint.facts.rows import fills_row, is_cut_evenly, picked_whole
 from torchperf_lint.facts.searches import finds_one
@@ -33,6 +34,7 @@ _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
     "new_ones new_full topk".split()
 )
+_PAIR = 2
 _OF_SIZES_ALONE = frozenset("expand repeat zeros ones empty arange range reshape view new_zeros new_ones".split())
 """Of those, what takes nothing else: `torch.arange(h)` for `t, h, w in grids`."""
 
@@ -150,6 +152,7 @@ class Raggedness:
 
     def _varies(self, index: ast.expr) -> bool:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        paired = self._are_paired(parts)
         for part in parts:
             if isinstance(part, ast.Slice):
                 if part.lower is not None and part.upper is not None and self._is_window(part.lower, part.upper):
@@ -157,9 +160,18 @@ class Raggedness:
                 ends = [end for end in (part.lower, part.upper) if end is not None]
                 if any(not isinstance(n, ast.Constant | ast.UnaryOp) and not self._fixed(n) for n in ends):
                     return True
-            elif self._is_mask(part) and not self._same_each_turn(part):
+            elif not paired and self._is_mask(part) and not self._same_each_turn(part):
                 return True
         return False
+
+    def _are_paired(self, parts: list[ast.expr]) -> bool:
+        """`table[tags[i - 1], tags[i]]`: two tensors pick element by element, which masks seldom do."""
+        picking = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
+        if len(picking) < _PAIR or any(isinstance(part, ast.Compare | ast.UnaryOp) for part in picking):
+            return False
+        if any(_MASK_NAME.search(last_part(chain(part))) for part in picking):
+            return False
+        return sum(self.turn.is_tensor(part) for part in picking) >= _PAIR
 
     def _is_window(self, lower: ast.expr, upper: ast.expr) -> bool:
         """`x[start : start + n]`, with an `n` that is the same each turn: pieces of one length, wherever they begin."""
@@ -198,4 +210,13 @@ class Raggedness:
             return False
         # An element of the tensor that the loop goes over may be a row of a mask, which its name says.
         taken = isinstance(node, ast.Name) and node.id in self.turn.variables and not _MASK_NAME.search(node.id)
-        return not taken and self.turn.is_tensor(node)
+        return not taken and self.turn.is_tensor(node) and not self._holds_places(node)
+
+    def _holds_places(self, node: ast.expr) -> bool:
+        """`tags[i]`, of a `LongTensor`: as many places in each turn."""
+        whole, place = self.turn.named(node), self.turn.place
+        while isinstance(whole, ast.Subscript):
+            whole = whole.value
+        if not isinstance(whole, ast.Name) or whole is node:
+            return False
+        return integer_index(self.turn.file.project.values, whole, place.frame) is not None

@@ -23,7 +23,14 @@ from torchperf_lint.facts.guidance import guiding_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, follows_objects, goes_through_loaders, is_meter
-from torchperf_lint.facts.operations import ON_ITEMS, PLAIN_BASES, annotated_operation, measures, part_of_a_pass
+from torchperf_lint.facts.operations import (
+    ON_ITEMS,
+    PLAIN_BASES,
+    annotated_operation,
+    answer_of_a_module,
+    measures,
+    part_of_a_pass,
+)
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import EVERY_PASS, Role
 from torchperf_lint.facts.types import Types
@@ -118,7 +125,7 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
             return LOSS
         if told is None and not called and types.is_module_class(cls):
-            told = part_of_a_pass(index, key)
+            told = part_of_a_pass(index, key) or answer_of_a_module(index, key)
         return told or (annotated_operation(index, key) if not called else None)
     if engine_role(function) is not None:
         return engine_role(function)

@@ -39,7 +39,7 @@ def is_shift(turn: Turn, node: ast.Subscript) -> bool:
     if read or not all(_is_fixed(turn, part) for part in offsets) or not turn.is_tensor(node.value):
         return False
     own = _origins(turn, node.value)
-    return bool(own) and not any(own & _origins(turn, written) for written in _written(turn))
+    return bool(own) and not own & _bound(turn) and not any(own & _origins(turn, part) for part in _written(turn))
 
 
 def _is_fixed(turn: Turn, part: ast.expr) -> bool:
@@ -60,14 +60,18 @@ def _is_steady(turn: Turn, node: ast.expr) -> bool:
     """Whether something is a name, or an attribute of one, that no turn binds."""
     if not isinstance(node, ast.Name | ast.Attribute) or turn.mentions(node):
         return False
-    bound = {chain(n) for n in turn.nodes if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    bound = _bound(turn)
     return chain(node) not in bound and chain(node).partition(".")[0] not in bound
 
 
+def _bound(turn: Turn) -> set[str]:
+    """The names and attributes that turns bind: `row = x[t + 1]` binds `row`, and writes nothing into `x`."""
+    return {chain(n) for n in turn.nodes if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)}
+
+
 def _written(turn: Turn) -> list[ast.expr]:
-    """What turns bind, write into, or give to a call that may write into it."""
-    found = [expression for node in turn.nodes for way in (changed, given_for_effect) for expression in way(node)]
-    return found + [n for n in turn.nodes if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    """What turns write into, or give to a call that may write into it."""
+    return [expression for node in turn.nodes for way in (changed, given_for_effect) for expression in way(node)]
 
 
 def _origins(turn: Turn, node: ast.expr) -> set[str]:

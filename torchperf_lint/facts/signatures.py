@@ -134,13 +134,11 @@ def annotation_chain(node: ast.expr) -> str:
     if bare is not None:
         return annotation_chain(bare)
     if isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Union"):
-        plain = _plain_alternative(node)
-        if plain:
-            return plain
+        told = _plain_alternative(node) or _one_of_tensors(node)
+        if told or isinstance(node, ast.BinOp):
+            return told
     if isinstance(node, ast.Subscript) and (holds_tensors(node) or holds_numbers(node)):
         return ast.unparse(node)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _one_of_tensors(node)
     name = chain(node)
     return "" if "?" in name else name
 
@@ -161,14 +159,15 @@ def _plain_alternative(node: ast.expr) -> str:
     return min(told) if told and not others else ""
 
 
-def _one_of_tensors(node: ast.BinOp) -> str:
+def _one_of_tensors(node: ast.BinOp | ast.Subscript) -> str:
     """`TensorImage` of `TensorImage | TensorMask`: where each is a class of tensors, the first says as much."""
-    parts = [annotation_chain(part) for part in (node.left, node.right)]
-    return parts[0] if all(map(TENSOR_CLASS.match, parts)) else ""
+    sides = [node.left, node.right] if isinstance(node, ast.BinOp) else parts_of(node)
+    parts = [annotation_chain(part) for part in sides if not is_none(part)]
+    return parts[0] if parts and all(map(TENSOR_CLASS.match, parts)) else ""
 
 
-TENSOR_CLASS = pattern(r"^(?:\w+\.)*(?:Tensor[A-Z]\w*|\w*Tensor)$")
-"""torch's own class, and those that fastai derives from it: `TensorImage`, `TensorMask`."""
+TENSOR_CLASS = pattern(r"^(?:\w+\.)*(?:Tensor[A-Z]\w*|\w*Tensor)$|^(?:(?:torch\.)?autograd\.)?Variable$")
+"""torch's own class, what it was before torch 0.4, and those that fastai derives from it: `TensorImage`."""
 
 
 def holds_tensors(node: ast.expr, depth: int = 0) -> bool:

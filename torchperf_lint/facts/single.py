@@ -22,7 +22,9 @@ _MARKS = (
 """What a tensor is asked for, and a list never."""
 _ENTRY = pattern(r"(?:^|_)(?:mask|input_ids|token_type_ids|labels|logits|embeddings|scores|last_hidden_state)$")
 """Entries of what tokenizers and models give that are one tensor each."""
-_TENSOR_CLASSES = frozenset({"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "Parameter"})
+_TENSOR_CLASSES = frozenset(
+    {"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "ByteTensor", "Parameter", api.VARIABLE}
+)
 
 
 def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4) -> bool:
@@ -65,7 +67,9 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
 
 
 def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
-    """`x` of `copy.deepcopy(x)`."""
+    """`x` of `copy.deepcopy(x)`, `x[0]` of `x[0].data`."""
+    if isinstance(node, ast.Attribute) and node.attr in api.VIEWED_AS and isinstance(node.value, ast.Subscript):
+        return node.value
     if not isinstance(node, ast.Call) or not node.args or last_part(chain(node.func)) not in ("copy", "deepcopy"):
         return node
     return node.args[0] if (file.denotes(node.func, place) or "").startswith("copy.") else node

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.called_in_turns import called_in_turns
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.indexed_texts import gives_text, is_given_one_tensor
@@ -235,7 +236,10 @@ def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _in_inner_loop(file: SourceFile, place: Place, node: ast.expr) -> bool:
-    """Whether a loop inside the step turns around a place: not the step loop itself, nor what a loop is over."""
+    """Whether a loop inside the step turns around a place, or around the call of its function.
+
+    Not the step loop itself, nor what a loop is over.
+    """
     hot = place.hot
     head = None
     if hot is not None and hot.loop is not None and hot.loop[0] == file.path:
@@ -244,4 +248,4 @@ def _in_inner_loop(file: SourceFile, place: Place, node: ast.expr) -> bool:
         if isinstance(loop, ast.comprehension):
             return True
         return loop.lineno != head
-    return False
+    return called_in_turns(place)

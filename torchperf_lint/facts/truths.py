@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import is_kernel
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.repeated import may_run_often
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes, looped_nodes, spot_at
@@ -135,7 +137,9 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
     if isinstance(node, ast.Compare):
         sides = (node.left, *node.comparators)
         return _compares_numbers(node) and (
-            may_be_tensor(spot, node) or any(_is_buffer(spot.file, side) for side in sides)
+            may_be_tensor(spot, node)
+            or any(_is_buffer(spot.file, side) for side in sides)
+            or any(_is_given_an_element(spot, side) for side in sides)
         )
     if isinstance(node, ast.Call):
         called = last_part(chain(node.func))
@@ -161,6 +165,26 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
 
 
 _HOPS = 1
+
+
+def _is_given_an_element(spot: Spot, node: ast.expr) -> bool:
+    """A parameter of which nothing says what it is, where a call in the file passes an element for it: `steps[i]`."""
+    file, record = spot.file, spot.file.outline.functions[spot.function]
+    parameter = next((p for p in record.parameters if isinstance(node, ast.Name) and p.name == node.id), None)
+    body = file.project.body(file.path)
+    if parameter is None or parameter.annotation or parameter.default or body is None:
+        return False
+    for site in file.project.hotness.callers.get(FunctionKey(file.path, spot.function), ())[:_CALLERS]:
+        call = body.node_of(site.call) if site.path == file.path else None
+        given = argument_for(call, record, parameter.name) if call is not None else None
+        if isinstance(given, ast.Name):
+            given = body.assigned_once(site.call.function, given.id, body.at(given))
+        if isinstance(given, ast.Subscript) and not _is_key(given.slice):
+            return True
+    return False
+
+
+_CALLERS = 4
 
 
 def _answers(spot: Spot, call: ast.Call, called: str) -> bool:

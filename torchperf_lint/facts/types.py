@@ -420,7 +420,7 @@ _MODULES = pattern(
     r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
 )
 _MODULE_BY_NAME = pattern(
-    r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module|Layer|Head|Encoder|Decoder|Backbone|Network"
+    r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module(?:Base)?|Layer|Head|Encoder|Decoder|Backbone|Network"
     r"|Pre[Tt]rainedModel|LMHeadModel|For(?:\w+Classification|\w+LM|QuestionAnswering|MultipleChoice|PreTraining|\w+Generation))$"
 )
 _OTHER_CONSTRUCTORS = frozenset(f".{name}" for name in LOADING)

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.backward_factors import graded_at
+from torchperf_lint.facts.backward_factors import graded_at, picked_from_at
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.loader_loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.same_binding import is_same
@@ -100,6 +101,9 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     part_of = graded_at(body, frame.function, name)
     if part_of is not None and is_same(body, frame.function, name, frame.at, part_of):
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
+    picked = picked_from_at(body, frame.function, name)
+    if picked is not None and is_same(body, frame.function, name, frame.at, picked):
+        return tensor(ANYWHERE, f"of `{name}` elements are picked that `backward` runs on (line {picked})")
     for attribute, line in uses if not _SETTINGS.search(name) else ():
         if attribute in api.TENSOR_ONLY_METHODS and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
@@ -233,7 +237,8 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return hooked
     if not _takes_tensors(values, frame):
         return UNKNOWN
-    line = next((line for attribute, line in body.uses(frame.function, name) if attribute in api.ARRAY_METHODS), None)
+    uses = body.uses(frame.function, name)
+    line = next((line for attribute, line in uses if attribute in api.ARRAY_METHODS or attribute == "unique"), None)
     line = line if line is not None else body.array_like(frame.function, name)
     if line is None:
         return UNKNOWN
@@ -241,10 +246,21 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
 
 def of_unpacked(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
-    """A part of what a module is given in one piece, `points, features, offsets = inputs`, as a parameter would be."""
+    """A part of what a module is given in one piece, as a parameter would be.
+
+    `points, features, offsets = inputs`, and an entry of a dict, `batch = data["batch"]`.
+    """
     given = {parameter.name for parameter in values.index.outlines[frame.path].functions[frame.function].parameters}
-    parts = (d.how == "item" and isinstance(d.value, ast.Name) and d.value.id in given for d in reaching)
+    parts = (isinstance(whole := _whole(d), ast.Name) and whole.id in given for d in reaching)
     return of_forward(values, name, frame, body) if reaching and all(parts) else UNKNOWN
+
+
+def _whole(d: Definition) -> ast.expr | None:
+    """What a name is bound to a part of: `inputs` of `x, y = inputs` and of `x = inputs["x"]`."""
+    if d.how == "item":
+        return d.value if isinstance(d.value, ast.Name) else None
+    entry = d.value if d.how == "assign" and isinstance(d.value, ast.Subscript) and is_text(d.value.slice) else None
+    return entry.value if entry is not None and isinstance(entry.value, ast.Name) else None
 
 
 def _is_given_levels(values: Values, frame: Frame) -> bool:

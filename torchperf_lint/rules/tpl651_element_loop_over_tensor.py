@@ -9,6 +9,7 @@ from typing import cast
 
 from torchperf_lint.confirming import happened, unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.added_up import adds_up
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.copied_one_by_one import CopiedOneByOne, copied_one_by_one
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
@@ -37,17 +38,17 @@ class ElementLoopOverTensor(SourceRule):
     """A Python loop over the elements of a device tensor in code that runs every step.
 
     ## What it does
-    Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, comprehensions of these shapes, and
-    `for i in range(n)` that fills `out = torch.zeros(n)` by `out[i] = ...`, where the loop stands in hot code and its
-    turns do a few operations on the element; and loops over ranges that only put one number in, `mask[:, i, j] = 1`,
-    which slices do at once. Where a turn runs a module, needs the turn before it, or works on
-    elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
-    `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
-    host has, in a loop over something the host has; and loops that only copy, `out[..., i] = x[..., j]`, at places
-    that the host lists, or multiply two elements there; and volumes that are filled slice by slice with shifted
-    tensors, `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means of rows between two places,
-    `x[start:end].mean(0)`, or of those that each of a list of index tensors chooses, `x[rows].mean(0)`; and loops over
-    classes that suppress each one's overlapping boxes, as info.
+    Flags `for i in range(x.size(0))` with `x[i]` in its body, or in a function that it gives `x` and `i`,
+    `for row in x`, comprehensions of these shapes, and `for i in range(n)` that fills `out = torch.zeros(n)` by
+    `out[i] = ...`, where the loop stands in hot code and its turns do a few operations on the element; and loops over
+    ranges that only put one number in, `mask[:, i, j] = 1`, which slices do at once. Where a turn runs a module, needs
+    the turn before it, or works on elements of different lengths, it is only `possible`. Also flags Python's `sum`,
+    `max`, `min`, `any`, `all` and `sorted` of one tensor, which walk over its elements: `max(lengths)`; and
+    `counts[i] += n` of a number that the host has, in a loop over something the host has; and loops that only copy,
+    `out[..., i] = x[..., j]`, at places that the host lists, or multiply two elements there; and volumes that are
+    filled slice by slice with shifted tensors, `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means
+    of rows between two places, `x[start:end].mean(0)`, or of those that each of a list of index tensors chooses,
+    `x[rows].mean(0)`; and loops over classes that suppress each one's overlapping boxes, as info.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -376,6 +377,8 @@ def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
         return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"
     if found.doubt is not None:
         return f"where it can be done at once, work on `{whole}` whole (here: {found.doubt})"
+    if adds_up(spot.expression):
+        return f"take what all turns take of `{whole}` at once, by slices (`x[1:]` for `x[t + 1]`), and sum it once"
     return (
         f"work on `{whole}` whole: elementwise operations broadcast, reductions take `dim=`, and `torch.vmap` "
         "batches a function of one element"
