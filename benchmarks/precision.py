@@ -69,11 +69,11 @@ ASIDE = frozenset(
 )
 SCRIPTS_TUNED = frozenset(
     "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
-    " sixteenth".split()
+    " sixteenth seventeenth".split()
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
-LIBRARIES = frozenset(f"libraries{nth}" for nth in ("", "-second", "-third", "-fourth", "-fifth", "-sixth", "-seventh"))
+LIBRARIES = frozenset(f"libraries{nth}" for nth in ("", "-second", "-third", "-fourth", "-fifth", "-sixth", "-seventh", "-eighth"))
 """Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""
