@@ -35,6 +35,7 @@ from torchperf_lint.facts.value import (
     tensor,
     told,
 )
+from torchperf_lint.facts.wrapped_in_parallel import wrapped
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -63,6 +64,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         found = _of_tensor(base, name)
         used = found.kind == "batch" and found.device == DEVICE and _of_unknown(values, node, frame).kind == "tensor"
         return one_tensor(found) if used else found
+    if (model := wrapped(base, name)) is not None:
+        return model
     if base.kind in ("module", "object") and base.thing is not None:
         found = assigned_before(values, node, frame)
         return found if found.kind != "unknown" else _of_class(values, node, base, frame)
