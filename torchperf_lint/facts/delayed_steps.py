@@ -8,8 +8,8 @@
         print(actor_loss.item())
 
 The cadence says how often this model learns, not how often something is shown. A block that only steps an optimizer is
-another matter: gradients add up until then, and what stands there runs once for several batches. The step may be that of a
-function that the block calls, as of a GAN's generator: `if step % critic_steps == 0: trainer.train_generator(z)`.
+another matter: gradients add up until then, and what stands there runs once for several batches. The step may be that
+of a function that the block calls, as of a GAN's generator: `if step % critic_steps == 0: trainer.train_generator(z)`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.syntax import names_of
 
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time"})
+_VIEWS = frozenset({"items", "values"})
 
 
 def is_a_duration(site: Site, given: ast.expr) -> bool:
@@ -51,5 +52,5 @@ def goes_through(loop: ast.AST, losses: set[str], turn: ast.AST) -> bool:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Subscript)
         if names_of(*statement.targets) & losses
     }
-    parts = (node for node in ast.walk(loop.iter) if isinstance(node, ast.Attribute) and node.attr in ("items", "values"))
-    return any(chain(part.value) in held for part in parts)
+    views = (node for node in ast.walk(loop.iter) if isinstance(node, ast.Attribute) and node.attr in _VIEWS)
+    return any(chain(view.value) in held for view in views)

@@ -4,8 +4,8 @@
         q.mul_(decay).add_(p, alpha=1 - decay)                        p.grad.mul_(scale)
 
 Told from others by what the turns do: they blend two models, change gradients or bound weights, take the step of plain
-SGD by hand, add what is kept for each, or are the update of an optimizer, with nothing in it that has no such form. What the operations are is
-foreach_forms.py's business.
+SGD by hand, add what is kept for each parameter, or are the update of an optimizer, with nothing in it that has no such
+form. What the operations are is foreach_forms.py's business.
 """
 
 from __future__ import annotations

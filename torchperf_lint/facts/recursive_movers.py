@@ -58,8 +58,8 @@ def moved_with_its_parts(values: Values, node: ast.Call, key: FunctionKey, frame
 def _moves(function: ast.FunctionDef, name: str) -> list[ast.Call]:
     """The results, or what the parameter is bound to anew, that are the parameter on another device."""
     held = (n.value for n in nodes_of(function) if isinstance(n, ast.Return | ast.Assign) and n.value is not None)
-    sides = (side for value in held for side in ((value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)))
-    return [side for side in sides if isinstance(side, ast.Call) and _is_move(side, name)]
+    either = ([value.body, value.orelse] if isinstance(value, ast.IfExp) else [value] for value in held)
+    return [side for sides in either for side in sides if isinstance(side, ast.Call) and _is_move(side, name)]
 
 
 def _is_move(call: ast.Call, name: str) -> bool:
