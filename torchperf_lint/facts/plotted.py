@@ -25,6 +25,7 @@ _DRAWS = frozenset(
     "plot imshow scatter hist hist2d bar barh matshow pcolormesh contour contourf quiver fill_between stem step "
     "plot_surface errorbar boxplot violinplot semilogx semilogy loglog".split()
 )
+_PARTS = (ast.Call, ast.Attribute, ast.Subscript, ast.UnaryOp, ast.BinOp)
 _STEPS = 12
 _HOPS = 2
 
@@ -49,9 +50,7 @@ def _ends_in_a_plot(file: SourceFile, site: Site, around: Enclosing, node: ast.A
             dotted = file.denotes(parent.func, site) or ""
             if not dotted.startswith(_ARRAYS):
                 return False
-        elif isinstance(parent, ast.Subscript) and parent.value is not node:
-            return False
-        elif not isinstance(parent, ast.Call | ast.Attribute | ast.Subscript | ast.UnaryOp | ast.BinOp):
+        elif not isinstance(parent, _PARTS) or (isinstance(parent, ast.Subscript) and parent.value is not node):
             return False
         node = parent
     return False
