@@ -11,7 +11,7 @@ The networks may be the same: what a pass gives back is what its own forward pas
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.graph_flow import GraphFlow, NotUnderstoodError
@@ -26,11 +26,14 @@ _HOPS = 3
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
-def retained_for_others(file: SourceFile) -> Iterator[Site]:
-    """The backward passes of a file's training steps that keep a graph which no other pass of the step goes through."""
+def retained_for_others(file: SourceFile, told: Collection[ast.Call] = ()) -> Iterator[Site]:
+    """The backward passes of a file's training steps that keep a graph which no other pass of the step goes through.
+
+    Those that are told of already are left out.
+    """
     if asks_for_more(file):
         return
-    told = {site.call for site in retained_in_vain(file)}
+    told = {*told, *(site.call for site in retained_in_vain(file))}
     for site in file.hot_calls("backward"):
         asked = is_true(site.keyword("retain_graph")) and site.receiver is not None and site.call not in told
         if asked and site.hot is not None and site.hot.kind == "step" and not site.hot.optional and _is_alone(site):

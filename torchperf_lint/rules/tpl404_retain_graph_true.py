@@ -101,20 +101,21 @@ class RetainGraphTrue(SourceRule):
                 "nothing in the turn computes gradients through it again",
                 "leave `retain_graph=True` out; if a state goes from step to step, detach it: `state = state.detach()`",
             )
-        for site in retained_for_others(file):
+        recomputed = list(retained_after_recomputing(file))
+        for site in recomputed:
+            yield self._found(
+                file,
+                site,
+                "the graph begins in the block around, which ends with this pass",
+                "leave `retain_graph=True` out: what the graph holds is given back as the pass goes",
+            )
+        for site in retained_for_others(file, {site.call for site in recomputed}):
             yield self._found(
                 file,
                 site,
                 "the other backward passes of the step go through graphs of their own",
                 "leave `retain_graph=True` out: what another forward pass kept, and what lies behind a `.detach()`, is "
                 "not given back by this one",
-            )
-        for site in retained_after_recomputing(file):
-            yield self._found(
-                file,
-                site,
-                "the graph begins in the block around, which ends with this pass",
-                "leave `retain_graph=True` out: what the graph holds is given back as the pass goes",
             )
 
     def _found(self, file: SourceFile, site: Site, why: str, instead: str) -> Finding:
