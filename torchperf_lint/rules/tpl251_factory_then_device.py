@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.confirming import all_copies, by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
@@ -154,7 +154,7 @@ class FactoryThenDevice(SourceRule):
             value=fresh.value.weaker(Confidence.LIKELY),
             hot=site.hot,
             related=[file.related(file.path, line, move.record.column, "is copied to the device here")],
-            root_cause=f"{self.code} of {site.function} moved in {move.function}",
+            root_cause=f"{self.code} {_LATER} {site.function} and {move.function}",
         )
 
     def _given_back(self, file: SourceFile, site: Site, beside: str) -> Finding:
@@ -174,8 +174,13 @@ class FactoryThenDevice(SourceRule):
         """By copies to the device at the line."""
         if (finding.root_cause or "").startswith(f"{self.code} tables"):
             return Verdict(Outcome.UNOBSERVABLE, "the tables are copied to the device elsewhere, by who uses them")
-        seen = copies(run, finding, "h2d", lambda copy: True)
+        later = _LATER in (finding.root_cause or "")
+        seen = (all_copies if later else copies)(run, finding, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+_LATER = "moved by another method:"
+"""Of such findings the copy is at the related place."""
 
 
 def _is_method(site: Site) -> bool:
