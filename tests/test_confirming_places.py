@@ -285,3 +285,11 @@ for x, y in loader:
         p.grad.data.mul_(min(1.0, 1.0 / norm))
     opt.step()
 """
+
+
+@pytest.mark.parametrize(("line", "outcome"), [(20, "confirmed"), (30, "confirmed"), (40, "refuted")])
+def test_what_one_method_makes_for_another_is_copied_there(line, outcome):
+    moved = Related(place(30), "is copied to the device here")
+    made = finding(20, moved, code="TPL251", root_cause="TPL251 moved by another method: 3 and 4")
+    run = evidence(event(line, "copy", "h2d"), lines={"train.py": {20: STEPS, 30: STEPS}}, complete={"train.py"})
+    assert verdict_of(made, run).outcome.value == outcome

@@ -28,7 +28,7 @@ class Around:
     ) -> None:
         self.index = index
         self.loops = loops
-        self.delayed = DelayedSteps(index)
+        self.delayed = DelayedSteps(index, loops.training)
         self.emptied = EmptiedAgain(index, callers, body, self.climb)
 
     def climb(self, path: str, index: int) -> tuple[Hot | None, bool]:

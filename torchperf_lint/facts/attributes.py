@@ -35,6 +35,7 @@ from torchperf_lint.facts.value import (
     tensor,
     told,
 )
+from torchperf_lint.facts.wrapped_in_parallel import wrapped
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -63,6 +64,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         found = _of_tensor(base, name)
         used = found.kind == "batch" and found.device == DEVICE and _of_unknown(values, node, frame).kind == "tensor"
         return one_tensor(found) if used else found
+    if (model := wrapped(base, name)) is not None:
+        return model
     if base.kind in ("module", "object") and base.thing is not None:
         found = assigned_before(values, node, frame)
         return found if found.kind != "unknown" else _of_class(values, node, base, frame)
@@ -183,9 +186,27 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         if promised.kind != "unknown":
             return promised
         things = values.types.attribute(thing, name, 0)
-        return from_thing(values, things[0] if things else None, name)
+        told_by_type = from_thing(values, things[0] if things else None, name)
+        return told_by_type if told_by_type.kind != "unknown" else _left_to_subclasses(values, thing, name, frame)
     placeholder = all(is_none(expression) and not buffer for _, expression, buffer in written)
     return _promised(values, thing, name, frame) if placeholder else join(found)
+
+
+def _left_to_subclasses(values: Values, thing: Thing, name: str, frame: Frame) -> Value:
+    """What all subclasses that set an attribute make it, where a base class only uses it: `self.input.copy_(x)`."""
+    below = values.index.subclasses.get((thing.path, thing.index), ())
+    if not below or len(below) > _MANY_SUBCLASSES:
+        return UNKNOWN
+    each = [
+        join([_self_definition(values, cls, setter, name, frame) for setter in written])
+        for cls in below
+        if (written := setters(values, cls, name))
+    ]
+    found = join(each) if each else UNKNOWN
+    return found.weaker(Confidence.LIKELY) if found.kind in ("tensor", "module") else UNKNOWN
+
+
+_MANY_SUBCLASSES = 12
 
 
 def _is_empty(node: ast.expr) -> bool:

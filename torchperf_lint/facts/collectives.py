@@ -19,6 +19,7 @@ from torchperf_lint.facts.barrier_helpers import ACCELERATOR, WAITS, barrier_cal
 from torchperf_lint.facts.calls_within import calls_in, counted_by
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.exchanged_numbers import goes_through, is_a_duration
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.shown_one_by_one import shown_one_by_one
@@ -102,8 +103,10 @@ def _turn(site: Site, barrier: bool = False) -> Turn | None:
     hot = site.hot
     if hot is None or hot.kind != "step" or hot.optional:
         return None
-    around = site.file.enclosing(site.function).around(site.call)
-    turn = next((node for node in around if isinstance(node, Turn)), None)
+    turns = [node for node in site.file.enclosing(site.function).around(site.call) if isinstance(node, Turn)]
+    if len(turns) > 1 and isinstance(turns[0], ast.For) and not barrier and not _is_own_loop(site, turns[0]):
+        turns = turns[1:]  # a loop over what is shown
+    turn = turns[0] if turns else None
     if isinstance(turn, ast.For | ast.While):
         own = _is_own_loop(site, turn)
         return turn if own and (barrier or any(map(_is_backward, calls_in(turn)))) else None
@@ -169,14 +172,22 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
         return None
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn)
-    made = _made_of(turn, losses)
-    if not names_of(given) & made:
+    made = _made_of(turn, losses) | _entries(site, losses, turn)
+    duration = is_a_duration(site, given)
+    if not duration and not names_of(given) & made:
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
     results = _receivers(site, name)
     if site.call.lineno < backward and results & _before(turn, losses):
         return None
     return file.brief(given)
+
+
+def _entries(site: Site, losses: set[str], turn: Turn) -> set[str]:
+    """The names of a loop around a call that goes through the entries of which a loss of the turn is one."""
+    around = site.file.enclosing(site.function).around(site.call)
+    loops = (node for node in around if node is not turn and goes_through(node, losses, turn))
+    return {name for loop in loops if isinstance(loop, ast.For) for name in names_of(loop.target)}
 
 
 def _exchanged(site: Site, name: str) -> ast.expr | None:

@@ -40,7 +40,7 @@ def _copied(values: Values, buffer: ast.expr, source: ast.expr, frame: Frame, ca
         if not _is_on_device(values, buffer, frame):
             return None
         value = values.of(source, frame)
-        return value if is_host_batch(value) else batch_of_a_caller(values, source, frame)
+        return value if is_host_batch(value) else batch_of_a_caller(values, _undivided(source), frame)
     return _by_a_caller(values, _whole(buffer), _whole(source), frame, calls) if calls else None
 
 
@@ -76,6 +76,12 @@ def _whole(node: ast.expr) -> ast.expr:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _ITSELF:
             return node
         node = node.func.value
+
+
+def _undivided(source: ast.expr) -> ast.expr:
+    """`batch` of `batch[0]`, `batch["image"]`: what a part of it is copied of."""
+    part = isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Constant)
+    return source.value if part and isinstance(source, ast.Subscript) else source
 
 
 def _is_on_device(values: Values, buffer: ast.expr, frame: Frame) -> bool:

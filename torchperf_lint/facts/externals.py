@@ -35,6 +35,7 @@ from torchperf_lint.facts.value import (
     sequence,
     tensor,
 )
+from torchperf_lint.facts.wrapped_in_parallel import PARALLEL, wrapping
 from torchperf_lint.facts.wrapped_loaders import from_its_loader
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -135,7 +136,8 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     if name in _NORMS:
         return tensor(ANYWHERE, f"the norm that `{name}` returns, a tensor")
     if "." in rest:
-        return from_thing(values, Thing("external", dotted=dotted + "()"), short_name(dotted))
+        made = from_thing(values, Thing("external", dotted=dotted + "()"), short_name(dotted))
+        return wrapping(values, node, made, frame) if PARALLEL.match(dotted) else made
     return _torch_function(values, node, rest, frame)
 
 

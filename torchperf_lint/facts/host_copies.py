@@ -8,6 +8,7 @@ from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.environments import steps_an_environment
 from torchperf_lint.facts.in_sight import steps_in_sight
 from torchperf_lint.facts.left_on_host import stays_there
+from torchperf_lint.facts.plotted import is_plotted
 from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
 from torchperf_lint.facts.round_trips import RoundTrip, round_trip
 from torchperf_lint.facts.source import SourceFile
@@ -37,16 +38,22 @@ def _host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
 
 
 def _asked_for(file: SourceFile, reading: Reading) -> HostCopy:
-    """A copy with its way back; what a step far from it makes hot may be what that step has asked for."""
+    """A copy with its way back; what is drawn is asked for, and so may be what a step far from it makes hot."""
     site, read = reading.site, reading.read
     if read.repeated is not None:
         return HostCopy(reading, None)  # what a loop copies bit by bit needs one copy before it, wherever the bits go
     trip = round_trip(file, site)
+    if trip is None and is_plotted(file, site):
+        return HostCopy(_doubted(reading), None)
     seen = trip is not None or had_before(file, site) or copied_before(file, site) is not None
     if seen or steps_in_sight(site, read.hot):
         return HostCopy(reading, trip)
-    weaker = read._replace(value=read.value.weaker(Confidence.POSSIBLE), severity=Severity.INFO)
-    return HostCopy(reading._replace(read=weaker), None)
+    return HostCopy(_doubted(reading), None)
+
+
+def _doubted(reading: Reading) -> Reading:
+    read = reading.read
+    return reading._replace(read=read._replace(value=read.value.weaker(Confidence.POSSIBLE), severity=Severity.INFO))
 
 
 def copy_severity(file: SourceFile, read: Read) -> Severity:

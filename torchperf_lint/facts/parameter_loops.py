@@ -4,8 +4,8 @@
         q.mul_(decay).add_(p, alpha=1 - decay)                        p.grad.mul_(scale)
 
 Told from others by what the turns do: they blend two models, change gradients or bound weights, take the step of plain
-SGD by hand, or are the update of an optimizer, with nothing in it that has no such form. What the operations are is
-foreach_forms.py's business.
+SGD by hand, add what is kept for each parameter, or are the update of an optimizer, with nothing in it that has no such
+form. What the operations are is foreach_forms.py's business.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from torchperf_lint.facts.host_scripts import hands_out_arrays
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parameters import per_parameter
+from torchperf_lint.facts.shifted_parameters import shifts
 from torchperf_lint.facts.soft_updates import softly
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
@@ -32,7 +33,7 @@ from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-BLEND, CHANGE, OPTIMIZER, DESCENT = "blend", "change", "optimizer", "descent"
+BLEND, CHANGE, OPTIMIZER, DESCENT, SHIFT = "blend", "change", "optimizer", "descent", "shift"
 _OVER = pattern(r"param|state_dict|grads|buffers|weights|\.(?:keys|items)\(\)")
 _AVERAGES = pattern(
     r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
@@ -100,7 +101,9 @@ def _kind(loop: ast.For, hot: Hot | None) -> str | None:
         return OPTIMIZER if _of_a_group(loop.iter) else BLEND
     if descends(loop):
         return DESCENT
-    return CHANGE if changes(loop) else None
+    if changes(loop):
+        return CHANGE
+    return SHIFT if not _of_a_group(loop.iter) and shifts(loop) else None
 
 
 def _of_a_group(iterated: ast.expr) -> bool:

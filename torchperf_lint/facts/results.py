@@ -15,6 +15,7 @@ from torchperf_lint.facts.moved_back import moved_back_to
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.number_helpers import gives_a_number
 from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.recursive_movers import moved_with_its_parts
 from torchperf_lint.facts.rest import rest_handed_back
 from torchperf_lint.facts.settled_by_call import returns_of_call
 from torchperf_lint.facts.signatures import annotation_chain
@@ -153,8 +154,13 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
 def _for_this_call(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value:
     passed_through = _passed_through(values, node, key, frame)
     found = passed_through if passed_through is not None else returned(values, key, frame)
-    if found.kind not in ("tensor", "batch", "sequence") or passed_through is not None:
+    if passed_through is not None:
         return found
+    if found.kind not in ("tensor", "batch", "sequence"):
+        return moved_with_its_parts(values, node, key, frame) if found.kind == "unknown" else found
+    parts = found.kind == "sequence" and (found.item is None or found.item.kind == "unknown")
+    if parts and (moved := moved_with_its_parts(values, node, key, frame)).kind != "unknown":
+        return moved
     if found.kind == "tensor" and found.device != HOST and not found.borrowed:
         found = _settled(values, node, key, frame) or found
     arguments = [*node.args[:6], *(keyword.value for keyword in node.keywords[:6])]

@@ -223,6 +223,8 @@ class _Uses:
         name = last_part(written)
         if call.args[-1:] == [node] and scatters_back(self.selection, call):
             return WRITTEN
+        if self.selection.form == INDICES and self._fills(call, name, node):
+            return FILLED
         if name in ("len", "int", "float", "bool") or (counts and written in ("max", "min")):
             return call
         if name == "print":
@@ -243,6 +245,16 @@ class _Uses:
         if (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self."):
             return call
         return None
+
+    def _fills(self, call: ast.Call, name: str, node: ast.AST) -> bool:
+        """`x.index_fill_(1, rows, 0)`: what `masked_fill_` does by the mask itself, widened to the shape of `x`."""
+        if name not in ("index_fill", "index_fill_") or chain(call.func).startswith("torch."):
+            return False
+        named = {k.arg: k.value for k in call.keywords}
+        index = named.get("index", call.args[1] if len(call.args) > 1 else None)
+        value = named.get("value", call.args[-1] if call.args else None)
+        given = node.value if isinstance(node, ast.keyword) else node
+        return index is given and value is not None and value is not index and self._is_number(value)
 
     def _indexed(self, parent: ast.Subscript, node: ast.AST, counts: bool) -> str | ast.AST | None:
         if node is parent.value and not isinstance(parent.ctx, ast.Load):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.confirming import all_copies, by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
@@ -15,6 +15,7 @@ from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
 from torchperf_lint.facts.host_types import host_types
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.made_anew import made_anew
+from torchperf_lint.facts.made_for_methods import MadeForMethods, made_for_methods
 from torchperf_lint.facts.moved_if_asked import device_by_test
 from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
 from torchperf_lint.facts.moves import made_each_turn
@@ -37,8 +38,9 @@ class FactoryThenDevice(SourceRule):
     through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
     type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
     line runs every training step or forward pass; also `x.new_tensor(torch.rand(n))`, and what a factory makes unless
-    a flag that is off by default puts other numbers in its place. And the tables that a module's `forward` makes with
-    `torch.arange(n)` on the host and gives back, as rotary embeddings are: whoever computes with them moves them.
+    a flag that is off by default puts other numbers in its place, and what one method of a class keeps in an attribute
+    every step for another to move. And the tables that a module's `forward` makes with `torch.arange(n)` on the host
+    and gives back, as rotary embeddings are: whoever computes with them moves them.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -136,8 +138,26 @@ class FactoryThenDevice(SourceRule):
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 
+        for made in made_for_methods(file):
+            yield self._for_another_method(file, made)
+
         for site, beside in tables_given_back(file) if file.mentions(TABLES) else ():
             yield self._given_back(file, site, beside)
+
+    def _for_another_method(self, file: SourceFile, made: MadeForMethods) -> Finding:
+        site, fresh, move = made
+        assert site.hot is not None
+        line = move.record.line
+        return self.found(
+            site,
+            message=f"`torch.{fresh.factory}(...)` fills host memory, and line {line} copies it to the device, "
+            f"{site.hot.when}",
+            instead=f"{_instead(fresh)}; line {line} has nothing to copy then",
+            value=fresh.value.weaker(Confidence.LIKELY),
+            hot=site.hot,
+            related=[file.related(file.path, line, move.record.column, "is copied to the device here")],
+            root_cause=f"{self.code} {_LATER} {site.function} and {move.function}",
+        )
 
     def _given_back(self, file: SourceFile, site: Site, beside: str) -> Finding:
         assert site.hot is not None
@@ -156,8 +176,13 @@ class FactoryThenDevice(SourceRule):
         """By copies to the device at the line."""
         if (finding.root_cause or "").startswith(f"{self.code} tables"):
             return Verdict(Outcome.UNOBSERVABLE, "the tables are copied to the device elsewhere, by who uses them")
-        seen = copies(run, finding, "h2d", lambda copy: True)
+        later = _LATER in (finding.root_cause or "")
+        seen = (all_copies if later else copies)(run, finding, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+_LATER = "moved by another method:"
+"""Of such findings the copy is at the related place."""
 
 
 def _is_method(site: Site) -> bool:

@@ -148,7 +148,14 @@ def _pads(call: ast.Call) -> bool:
 
 
 def _without_mask(site: Site) -> bool:
-    """`tokenizer(prompt, ...).input_ids`: a model that is told of no padding, as of an image's caption, was made so."""
+    """`tokenizer(prompt, ...).input_ids`: a model that is told of no padding, as of an image's caption, was made so.
+
+    Where the same function looks for the padding, `labels[labels == tokenizer.pad_token_id] = -100`, it is left out of
+    the loss: a decoder that only looks back needs no mask besides.
+    """
+    asked = site.file.enclosing(site.function).of_kinds((ast.Compare,))
+    if any(isinstance(n, ast.Attribute) and n.attr == "pad_token_id" for test in asked for n in ast.walk(test)):
+        return False
     parent = site.file.enclosing(site.function).parents.get(site.call)
     if isinstance(parent, ast.Attribute):
         return parent.attr == "input_ids"

@@ -10,6 +10,7 @@ from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.recomputed_graphs import retained_after_recomputing
 from torchperf_lint.facts.retained_graphs import retained_in_vain
+from torchperf_lint.facts.separate_graphs import retained_for_others
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule
@@ -20,9 +21,10 @@ class RetainGraphTrue(SourceRule):
 
     ## What it does
     Flags a backward pass with a literal `retain_graph=True` in a training loop whose turn computes gradients nowhere
-    else, hands the loss to nothing afterwards, and takes no graph in from before the loop; and one that ends a
-    `with torch.enable_grad():` in which its graph begins at a leaf, as the layers of reversible networks compute theirs
-    anew.
+    else, hands the loss to nothing afterwards, and takes no graph in from before the loop; one whose step has other
+    passes behind it, which all go through graphs of their own (`critic(fake.detach())`), in the same function or in
+    methods called one after the other; and one that ends a `with torch.enable_grad():` in which its graph begins at a
+    leaf, as the layers of reversible networks compute theirs anew.
 
     ## Why it is slow
     A backward pass gives the tensors that the graph holds back to the allocator as it goes. Kept, they stay until
@@ -99,12 +101,21 @@ class RetainGraphTrue(SourceRule):
                 "nothing in the turn computes gradients through it again",
                 "leave `retain_graph=True` out; if a state goes from step to step, detach it: `state = state.detach()`",
             )
-        for site in retained_after_recomputing(file):
+        recomputed = list(retained_after_recomputing(file))
+        for site in recomputed:
             yield self._found(
                 file,
                 site,
                 "the graph begins in the block around, which ends with this pass",
                 "leave `retain_graph=True` out: what the graph holds is given back as the pass goes",
+            )
+        for site in retained_for_others(file, {site.call for site in recomputed}):
+            yield self._found(
+                file,
+                site,
+                "the other backward passes of the step go through graphs of their own",
+                "leave `retain_graph=True` out: what another forward pass kept, and what lies behind a `.detach()`, is "
+                "not given back by this one",
             )
 
     def _found(self, file: SourceFile, site: Site, why: str, instead: str) -> Finding:

@@ -9,11 +9,12 @@ from torchperf_lint.confirming import by_optimizers
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.literals import is_false
+from torchperf_lint.facts.parameter_groups import Groups, groups_of_one
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import asked_for, reached
-from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _NAMES = "Adam AdamW SGD RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop Adafactor".split()
@@ -27,8 +28,9 @@ class ForeachDisabled(SourceRule):
 
     ## What it does
     Flags a literal `foreach=False` given to an optimizer of torch.optim, unless `fused` or `differentiable` is given
-    as well, a flag decides, or the file shards parameters. With a comment that says why, or in a function that nothing
-    in the project calls, it is only `possible`.
+    as well, a flag decides, or the file shards parameters; and lists with a parameter group for each parameter,
+    `[{"params": p, ...} for p in model.parameters()]`, which make each update one of a single tensor as well. With a
+    comment that says why, or in a function that nothing in the project calls, it is only `possible`.
 
     ## Why it is slow
     Without it, torch updates all parameters on a CUDA device together, with a handful of kernels for a whole list. One
@@ -67,10 +69,12 @@ class ForeachDisabled(SourceRule):
     ```
 
     ## Fix safety
-    Unsafe: the argument is removed. The update takes more memory, and sums may round differently.
+    Unsafe: the argument is removed. The update takes more memory, and sums may round differently. For groups there is
+    no fix.
 
     ## Confirmed by
-    The switch `foreach` of the optimizers that stepped on a device. What it costs no probe measures.
+    The switch `foreach` of the optimizers that stepped on a device. What it costs no probe measures, nor how many
+    groups there are.
 
     ## References
     - PyTorch documentation of `torch.optim.AdamW`, `foreach`.
@@ -79,7 +83,7 @@ class ForeachDisabled(SourceRule):
 
     code, name, since = "TPL602", "foreach-disabled", "0.1.0"
     severity = Severity.INFO
-    triggers = ("foreach=False", "foreach = False")
+    triggers = ("foreach=False", "foreach = False", '"params"', "'params'")
     probes = ("steps",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -100,9 +104,29 @@ class ForeachDisabled(SourceRule):
                 fix=fix_of(site, Safety.UNSAFE, lambda edit, call=site.call: edit.drop_argument(call, "foreach")),  # type: ignore[misc]
             )
 
+        for groups in groups_of_one(file):
+            yield self._in_groups(file, groups)
+
+    def _in_groups(self, file: SourceFile, groups: Groups) -> Finding:
+        spot = groups.spot
+        sure = reached(file, spot.function) and not explained(file, groups.over)
+        return self.found(
+            spot,
+            message=f"{_GROUPS} of `{file.brief(groups.over)}` makes `{file.brief(groups.optimizer.func)}` update one "
+            "parameter at a time: several small kernels for each, every step",
+            instead="put all parameters with the same settings into one group: "
+            '`{"params": decayed, "weight_decay": w}, {"params": others, "weight_decay": 0.0}`',
+            confidence=groups.confidence if sure else Confidence.POSSIBLE,
+        )
+
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the switch of the optimizers that stepped."""
+        if _GROUPS in finding.message:
+            return Verdict(Outcome.UNOBSERVABLE, "no probe counts the groups of an optimizer")
         return by_optimizers(finding, run, "foreach", lambda value: value is False)
+
+
+_GROUPS = "a group for each parameter"
 
 
 def _disabled(site: Site) -> bool:

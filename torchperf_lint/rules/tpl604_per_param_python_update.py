@@ -11,7 +11,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.copied_from_flat import MENTIONED as FLAT
 from torchperf_lint.facts.copied_from_flat import copied_from_flat
 from torchperf_lint.facts.off_flags import OffFlags
-from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, Update, updates
+from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, SHIFT, Update, updates
 from torchperf_lint.facts.penalties import Penalty, penalties
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -27,11 +27,11 @@ class PerParamPythonUpdate(SourceRule):
     ## What it does
     Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
     step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, take
-    the step of plain SGD by hand, or are the whole update of an optimizer of your own, where `torch._foreach_*` has a
-    form of every operation, or copy the parts of one flat tensor back, `p.copy_(part)` for those that
-    `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss. Optimizers, such penalties, and loops
-    that treat parameters by their names, are reported as info. Under a `target-torch` before 2.0 only averages are
-    asked for, and nothing before 1.9.
+    the step of plain SGD by hand, add what is kept for each parameter (perturbations), or are the whole update of an
+    optimizer of your own, where `torch._foreach_*` has a form of every operation, or copy the parts of one flat tensor
+    back, `p.copy_(part)` for those that `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss.
+    Optimizers, such penalties, and loops that treat parameters by their names, are reported as info. Under a
+    `target-torch` before 2.0 only averages are asked for, and nothing before 1.9.
 
     ## Why it is slow
     Each turn launches its kernels for one tensor, and a model has hundreds: the host is busy for milliseconds, and
@@ -203,11 +203,14 @@ _DOES = {
     CHANGE: "changes the model",
     OPTIMIZER: "updates the parameters",
     DESCENT: "takes the step of plain SGD by hand,",
+    SHIFT: "adds to each parameter what is kept for it,",
 }
 _INSTEAD = {
     BLEND: "blend whole lists in one call, `torch._foreach_lerp_(averages, parameters, 1 - decay)`",
     CHANGE: "gather the tensors in a list, `grads = [p.grad for p in ... if p.grad is not None]`, and change all of "
     "them in one call: `torch._foreach_mul_(grads, scale)`, `torch._foreach_clamp_min_`, `torch._foreach_add_`",
+    SHIFT: "gather the parameters and what is added to them in two lists, in the same order, and call "
+    "`torch._foreach_add_(parameters, shifts, alpha=scale)` once",
     OPTIMIZER: "gather parameters, gradients and states in lists, and call `torch._foreach_mul_`, "
     "`torch._foreach_add_`, `torch._foreach_addcdiv_` ... once for each list, as torch's own optimizers do",
     DESCENT: "let `torch.optim.SGD(model.parameters(), lr)` do it, which is the same step in a few kernels for all "
