@@ -43,7 +43,7 @@ MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
 MAX_HOPS = 5
 """Loops, calls and attributes followed before evaluation stops."""
-MAX_STEPS = 12
+MAX_STEPS = 20
 """Bindings above their use followed before what is farther below is worked out first: Python's stack is not deep."""
 _NEVER = (NOTHING, MAX_HOPS)
 
