@@ -79,6 +79,8 @@ class Values:
         """Function -> what it moves entry by entry; moved_in_place.py fills it."""
         self.relayed: dict[tuple[FunctionKey, str], bool] = {}
         """(function, parameter) -> whether a line of callers hands it on, and ends; relayed.py fills it."""
+        self.plain_returned: dict[FunctionKey, Value | None] = {}
+        """Function -> what it returns, where it says that this is plain; results.py fills it."""
         self.attributes_set: dict[tuple[Thing, FunctionKey], frozenset[str]] = {}
         """(class, method) -> the attributes of its object that it sets; assigned_before.py fills it."""
         self.defaults_set: dict[str, bool] = {}
