@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from snippets import hot_at
 
+from torchperf_lint.facts import filled_globals
+
 HELPER = """
 grid = None
 size = 0
@@ -105,3 +107,20 @@ MADE = "rows = torch.arange(depth.size(1)).type_as(depth)  # <-"
 )
 def test_a_function_fills_a_name_of_its_module_on_the_spot(declared, test, body, often):
     assert (hot_at(ON_THE_SPOT.format(declared=declared, test=test, body=body)) is not None) is often
+
+
+@pytest.mark.parametrize(
+    ("text", "declares"),
+    [
+        ("def f():\n    global x, y\n", True),
+        ("def f():\n\tglobal x\n", True),
+        ("def f(): global x\n", True),
+        ("def f():\n    x = 1;global y\n", True),
+        ("def f():\n    global \\\n        x\n", True),
+        ('"""Makes a global average."""\n', False),
+        ("x = 1  # global pooling\n", False),
+        ("", False),
+    ],
+)
+def test_texts_that_only_speak_of_something_global_declare_nothing(text, declares):
+    assert filled_globals._declares(text) == declares

@@ -85,12 +85,12 @@ def _lint(options: argparse.Namespace) -> int:
     import atexit
     import gc
 
-    from torchperf_lint.adapters import _job
-
     # Syntax trees hold no cycles; looking for some costs a third of the run. This process ends after it: its memory
     # goes back as a whole, while freeing a project's trees one by one, as Python ends, would take a tenth of the run.
     gc.disable()
     atexit.register(gc.freeze)
+
+    from torchperf_lint.adapters import _job
 
     job = _job.prepare(options)
     if options.show_settings or options.show_files:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.complaints import leaves
@@ -18,13 +19,17 @@ from torchperf_lint.facts.value import Frame
 if TYPE_CHECKING:
     from torchperf_lint.facts.bodies import Body
 
+_END = 1 << 30
+_Lines: TypeAlias = tuple[int, int]
+_BLOCKS = ("body", "orelse", "finalbody")
+
 
 def told(body: Body, name: str, frame: Frame) -> int | None:
     """How many dimensions what a name is bound to at a place has, by what its function unpacks or tests; else None."""
-    function = body.functions.get(frame.function)
-    if function is None:
+    if frame.function not in body.functions:
         return None
-    for statement, block in _statements(function):
+    telling = _telling(body, frame.function)
+    for statement, block in telling.statements:
         found = _shown(statement, name)
         if found is None:
             continue
@@ -32,35 +37,66 @@ def told(body: Body, name: str, frame: Frame) -> int | None:
         inside = max(start, block[0]) <= frame.at[0] <= min(end, block[1])
         if inside and _is_bound_alike(body, name, frame, body.at(statement)):
             return count
-    return _asked(body, function, name, frame)
+    if name in telling.tested:
+        return None
+    # What only a tensor with so many dimensions can be asked, in a function that tests nothing of the kind.
+    asked = telling.asked.get(name, ())
+    return next((count for node, count in asked if _is_bound_alike(body, name, frame, body.at(node))), None)
 
 
-def _asked(body: Body, function: ast.AST, name: str, frame: Frame) -> int | None:
-    """What only a tensor with so many dimensions can be asked, in a function that tests nothing of the kind."""
-    found = None
+class _Telling(NamedTuple):
+    """What may tell, in one function, how many dimensions tensors have, whatever they are called."""
+
+    statements: list[tuple[ast.stmt, _Lines]]
+    """Those that unpack something or test something, and the lines of the block that each is in."""
+    tested: frozenset[str]
+    """What is asked how many dimensions it has."""
+    asked: dict[str, list[tuple[ast.expr, int]]]
+    """Name -> what its tensor is asked, and how many dimensions that takes."""
+
+
+_known: WeakKeyDictionary[Body, dict[int, _Telling]] = WeakKeyDictionary()
+"""By function: dozens of names are asked about in each."""
+
+
+def _telling(body: Body, function: int) -> _Telling:
+    known = _known.setdefault(body, {})
+    if function not in known:
+        known[function] = _find_telling(body.functions[function])
+    return known[function]
+
+
+def _find_telling(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> _Telling:
+    statements = [(statement, lines) for statement, lines in _statements(function) if _may_show(statement)]
+    tested: set[str] = set()
+    asked: dict[str, list[tuple[ast.expr, int]]] = {}
     for node in nodes_of(function):
-        if not isinstance(node, ast.expr):
-            continue
-        if _asks_for_dimensions(node, name):
-            return None
-        count = _asked_of_matrices(node, name)
-        if found is None and count is not None and _is_bound_alike(body, name, frame, body.at(node)):
-            found = count
-    return found
+        if type(node) is ast.Attribute or type(node) is ast.Call:
+            tested.add(_asked_for_dimensions(node))
+            for name, count in _asked_of_matrices(node):
+                asked.setdefault(name, []).append((node, count))
+    return _Telling(statements, frozenset(tested), asked)
 
 
-def _asked_of_matrices(node: ast.expr, name: str) -> int | None:
+def _may_show(statement: ast.stmt) -> bool:
+    """Whether `_shown` may find something in a statement for some name."""
+    if isinstance(statement, ast.Assign):
+        return isinstance(statement.targets[0], ast.Tuple)
+    return isinstance(statement, ast.Assert | ast.If)
+
+
+_MATRICES = {"torch.mm": 2, "torch.bmm": 3}
+
+
+def _asked_of_matrices(node: ast.Attribute | ast.Call) -> Iterator[tuple[str, int]]:
     """`x.H` and `torch.mm(x, y)` take two dimensions, `torch.bmm(x, y)` three."""
     if isinstance(node, ast.Attribute):
-        return 2 if node.attr == "H" and chain(node.value) == name else None
-    if not isinstance(node, ast.Call) or name not in map(chain, node.args[:2]):
-        return None
-    return {"torch.mm": 2, "torch.bmm": 3}.get(chain(node.func))
-
-
-_END = 1 << 30
-_Lines: TypeAlias = tuple[int, int]
-_BLOCKS = ("body", "orelse", "finalbody")
+        if node.attr == "H":
+            yield chain(node.value), 2
+        return
+    count = _MATRICES.get(chain(node.func))
+    if count is not None:
+        yield from ((name, count) for name in dict.fromkeys(map(chain, node.args[:2])))
 
 
 def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[tuple[ast.stmt, _Lines]]:
@@ -124,15 +160,25 @@ def _tested(test: ast.expr, name: str, operator: type[ast.cmpop]) -> int | None:
     number, asked = test.comparators[0], test.left
     if not isinstance(number, ast.Constant) or type(number.value) is not int:
         return None
-    return number.value if _asks_for_dimensions(asked, name) else None
+    return number.value if _asked_for_dimensions(asked) == name else None
 
 
-def _asks_for_dimensions(node: ast.expr, name: str) -> bool:
-    """`x.dim()`, `x.ndim`, `x.ndimension()`, `len(x.shape)`, `len(x.size())`."""
+def _asked_for_dimensions(node: ast.expr) -> str:
+    """`x` of `x.dim()`, `x.ndim`, `x.ndimension()`, `len(x.shape)`, `len(x.size())`; empty of anything else."""
     if isinstance(node, ast.Attribute):
-        return node.attr == "ndim" and chain(node.value) == name
+        return chain(node.value) if node.attr == "ndim" else ""
     if not isinstance(node, ast.Call):
-        return False
-    if chain(node.func) == "len" and len(node.args) == 1:
-        return chain(node.args[0]) == f"{name}.shape" or _is_size(node.args[0], name)
-    return chain(node.func) in (f"{name}.dim", f"{name}.ndimension")
+        return ""
+    callee = chain(node.func)
+    if callee == "len" and len(node.args) == 1:
+        return _sized(node.args[0])
+    name, _, method = callee.rpartition(".")
+    return name if method in ("dim", "ndimension") else ""
+
+
+def _sized(node: ast.expr) -> str:
+    """`x` of `x.shape` and `x.size()`; empty of anything else."""
+    if isinstance(node, ast.Call):
+        return chain(node.func).removesuffix(".size") if not node.args and chain(node.func).endswith(".size") else ""
+    written = chain(node)
+    return written.removesuffix(".shape") if written.endswith(".shape") else ""

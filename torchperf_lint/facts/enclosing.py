@@ -66,16 +66,16 @@ class Enclosing:
         return self._of_kinds[asked]
 
     def _find_of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
-        found = [part for part in map(self._of_kind, kinds) if part]
+        found = [self._of_kind(kind) for kind in kinds if kind in self._by_kind]
         if not found:
             return []
         in_order = found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
         return [placed[-1] for placed in in_order]
 
     def _of_kind(self, kind: type[ast.AST]) -> list[_Placed]:
-        """The nodes of one type in the order of their starts."""
+        """The nodes of one type, of which there are some, in the order of their starts."""
         if kind not in self._in_order:
-            nodes = self._by_kind.get(kind, ())
+            nodes = self._by_kind[kind]
             self._in_order[kind] = sorted((node.lineno, node.col_offset, number, node) for number, node in nodes)  # type: ignore[attr-defined]
         return self._in_order[kind]
 

@@ -36,7 +36,7 @@ class FilledGlobals:
     """The names of one module that its functions declare `global`, and what they put there."""
 
     def __init__(self, text: str) -> None:
-        self._declares = "global " in text
+        self._declares = _declares(text)
         self._tree = ast.Module([], [])
 
     def read(self, tree: ast.Module) -> None:
@@ -108,6 +108,12 @@ class FilledGlobals:
             for node in nodes_of(function) if names else ():
                 _note(node, names, given)
         return given
+
+
+def _declares(text: str) -> bool:
+    """Whether a text may hold `global name` where a statement begins; many only speak of global pooling."""
+    before = (part.rpartition("\n")[2].rstrip() for part in text.split("global ")[:-1])
+    return any(not written or written[-1] in ":;" for written in before)
 
 
 class _Given(NamedTuple):

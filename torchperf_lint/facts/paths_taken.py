@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.hot import Hot, called_at
@@ -17,6 +18,8 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.options_asked_for import Callers, Counts, Given, options_around, passes, ways_around
 
 _Bodies = Callable[[str], Body | None]
+_Way: TypeAlias = tuple[FunctionKey, str, int]
+"""The function, what a parameter must be, and the line of what that leads to."""
 
 
 class _Named:
@@ -41,33 +44,43 @@ class PathsTaken:
         self.index = index
         self.body = body
         self.callers = callers
+        self._ways: dict[tuple[str, int], list[_Way]] = {}
+        self._by_no_call: dict[tuple[str, int], bool] = {}
 
-    def never(self, hot: Hot, path: str, region: int, counts: Counts = lambda site: True, looped: bool = False) -> bool:
+    def never(self, hot: Hot, path: str, region: int, counts: Counts | None = None, looped: bool = False) -> bool:
         """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`.
 
+        `counts`: which of the calls count, where not all of them do.
         `looped`: whether it is hot by a loop of its own function, to which nobody gives them either.
         """
-        given = Given(self.index, self.body, self.callers, counts)
-        if not (hot.depth or looped) and any(given.turned_away(key, *way) for key, way in self._all_ways(path, region)):
-            return True
-        return any(given.never_takes(key, *way) for key, way in self._ways(hot, path, region, looped))
+        ways = self._ways_to(path, region)
+        if not ways:
+            return False
+        if not (hot.depth or looped):
+            given = Given(self.index, self.body, self.callers)
+            return any(given.turned_away(*way) for way in ways)
+        if counts is not None:
+            return self._is_taken_by_none(ways, self.callers, counts)
+        if (path, region) not in self._by_no_call:
+            self._by_no_call[path, region] = self._is_taken_by_none(ways, self.callers)
+        return self._by_no_call[path, region]
 
     def not_by(self, hot: Hot, path: str, region: int, reasons: Mapping[FunctionKey, Hot]) -> bool:
         """Whether the callers that a reason names never get to a region of the function that it is a reason for."""
-        return any(
-            Given(self.index, self.body, _Named(self.callers, reasons, key, hot)).never_takes(key, *way)
-            for key, way in self._ways(hot, path, region)
-        )
+        ways = self._ways_to(path, region) if hot.depth else []
+        return bool(ways) and self._is_taken_by_none(ways, _Named(self.callers, reasons, ways[0][0], hot))
 
-    def _ways(
-        self, hot: Hot, path: str, region: int, looped: bool = False
-    ) -> Iterator[tuple[FunctionKey, tuple[str, int]]]:
-        if hot.depth or looped:
-            yield from self._all_ways(path, region)
+    def _is_taken_by_none(self, ways: Sequence[_Way], callers: Callers, counts: Counts | None = None) -> bool:
+        """Whether one of several ways, all of which must be taken, is taken by no call that counts."""
+        given = Given(self.index, self.body, callers, counts or (lambda site: True))
+        return any(given.never_takes(*way) for way in ways)
 
-    def _all_ways(self, path: str, region: int) -> Iterator[tuple[FunctionKey, tuple[str, int]]]:
-        key = FunctionKey(path, self.index.outlines[path].regions[region].function)
-        yield from ((key, way) for way in sorted(ways_around(self.index, path, region)))
+    def _ways_to(self, path: str, region: int) -> list[_Way]:
+        """The ways around a region inside its function."""
+        if (path, region) not in self._ways:
+            key = FunctionKey(path, self.index.outlines[path].regions[region].function)
+            self._ways[path, region] = [(key, *way) for way in sorted(ways_around(self.index, path, region))]
+        return self._ways[path, region]
 
     def asked_for(self, path: str, region: int, counts: Counts) -> bool:
         """Whether hot code passes all the options that a branch in a function asks for."""

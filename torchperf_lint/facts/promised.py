@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.signatures import (
@@ -28,11 +29,18 @@ def contents(annotation: str, because: str) -> Value | None:
         return None
     if annotation.startswith(_WITH_AXES):
         return tensor(ANYWHERE, because)
+    node = _holding_tensors(annotation)
+    return _promised(node, because, 0) if node is not None else None
+
+
+@lru_cache(1 << 12)
+def _holding_tensors(annotation: str) -> ast.expr | None:
+    """An annotation of what holds tensors; None where it is none. A project writes the same few hundreds of times."""
     try:
         node = ast.parse(annotation, mode="eval").body
     except SyntaxError:
         return None
-    return _promised(node, because, 0) if holds_tensors(node) else None
+    return node if holds_tensors(node) else None
 
 
 def _promised(node: ast.expr, because: str, depth: int) -> Value:

@@ -290,14 +290,12 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     body = values.body(key.path)
     if body is None:
         return UNKNOWN
-    annotated = body.functions.get(key.index)
-    hint = getattr(annotated, "returns", None)
-    named = isinstance(hint, ast.Name | ast.Attribute)
-    if gives_a_number(body, key.index, values.index.function(key)):
-        return PLAIN
-    promised = "" if hint is None else chain(hint) if named else ast.unparse(hint)
-    if _PLAIN_HINT.fullmatch(promised) and not _BARE_CONTAINER.search(promised):
-        return sequence(PLAIN) if "[" in promised else PLAIN
+    hint = getattr(body.functions.get(key.index), "returns", None)
+    if key not in values.plain_returned:
+        values.plain_returned[key] = _plain_returned(values, key, hint, body)
+    plain = values.plain_returned[key]
+    if plain is not None:
+        return plain
     found = [
         _given(values, expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
@@ -310,6 +308,17 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         return value
     told = _as_annotated(values, key, hint, frame)
     return told if told.kind != "unknown" else value
+
+
+def _plain_returned(values: Values, key: FunctionKey, hint: ast.expr | None, body: Body) -> Value | None:
+    """What a function returns that says of itself that it returns numbers, texts and the like; None of any other."""
+    if gives_a_number(body, key.index, values.index.function(key)):
+        return PLAIN
+    named = isinstance(hint, ast.Name | ast.Attribute)
+    promised = "" if hint is None else chain(hint) if named else ast.unparse(hint)
+    if not _PLAIN_HINT.fullmatch(promised) or _BARE_CONTAINER.search(promised):
+        return None
+    return sequence(PLAIN) if "[" in promised else PLAIN
 
 
 def _given(values: Values, node: ast.expr, frame: Frame) -> Value:

@@ -28,6 +28,7 @@ from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.suppressions import Suppressions, parse
 from torchperf_lint.facts.syntax import SIMPLE
 from torchperf_lint.facts.text import NEWLINE, split_lines
+from torchperf_lint.facts.text_parts import TextParts
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of, unit_of_lines
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence, Location, Related
@@ -205,15 +206,14 @@ class SourceFile:
         known = self._mentioned
         for trigger in triggers:
             if trigger not in known:
-                known[trigger] = trigger in (self.text if " " in trigger else self._parts)
+                known[trigger] = trigger in self._parts
             if known[trigger]:
                 return True
         return False
 
     @cached_property
-    def _parts(self) -> str:
-        """What stands between blanks in the text, each once: less than half of it to seek 300 triggers in."""
-        return " ".join(set(self.text.split()))
+    def _parts(self) -> TextParts:
+        return TextParts(self.text)
 
     def once(self, ask: Callable[[SourceFile], T]) -> T:
         """What a question has for an answer about this file; asked once, however many rules want to know."""

@@ -454,4 +454,5 @@ def split(chain: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:
-    return tuple(dict.fromkeys(things))[:6]
+    found = tuple(things)
+    return found if len(found) < 2 else tuple(dict.fromkeys(found))[:6]

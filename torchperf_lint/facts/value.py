@@ -159,7 +159,9 @@ def join(values: Iterable[Value]) -> Value:
     unknown it is a tensor with less confidence; beside an array or an object nothing is known.
     """
     found = [value for value in values if value.kind != "nothing"]
-    if len(found) > 1:
+    if len(found) == 2:  # most often, and then one comparison is quicker than two hashes
+        found = found[:1] if found[0] == found[1] else found
+    elif len(found) > 2:
         found = list(dict.fromkeys(found))
     if not found:
         return NOTHING

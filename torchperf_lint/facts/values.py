@@ -43,7 +43,7 @@ MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
 MAX_HOPS = 5
 """Loops, calls and attributes followed before evaluation stops."""
-MAX_STEPS = 12
+MAX_STEPS = 20
 """Bindings above their use followed before what is farther below is worked out first: Python's stack is not deep."""
 _NEVER = (NOTHING, MAX_HOPS)
 
@@ -68,6 +68,8 @@ class Values:
         self.body = body
         self._settled: dict[object, tuple[Value, int]] = {}
         self._cut_off: dict[tuple[object, int], Value] = {}
+        self._answers: dict[tuple[ast.expr, str, int, Position], tuple[Value, int]] = {}
+        """Expression and place -> its value, and the hops that were followed to tell it."""
         self._farthest = 0
         self._catching = False
         """Whether something below on the stack catches `_FarBelowError`."""
@@ -77,6 +79,8 @@ class Values:
         """Function -> what it moves entry by entry; moved_in_place.py fills it."""
         self.relayed: dict[tuple[FunctionKey, str], bool] = {}
         """(function, parameter) -> whether a line of callers hands it on, and ends; relayed.py fills it."""
+        self.plain_returned: dict[FunctionKey, Value | None] = {}
+        """Function -> what it returns, where it says that this is plain; results.py fills it."""
         self.attributes_set: dict[tuple[Thing, FunctionKey], frozenset[str]] = {}
         """(class, method) -> the attributes of its object that it sets; assigned_before.py fills it."""
         self.defaults_set: dict[str, bool] = {}
@@ -98,6 +102,27 @@ class Values:
             return UNKNOWN
         if type(node) is ast.Constant:
             return PLAIN
+        if not frame.depth and not frame.hops and not frame.steps:
+            return self._asked(node, frame)
+        return self._evaluated(node, frame)
+
+    def _asked(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression that a rule asks about: of several rules each asks about half of them again."""
+        key = (node, frame.path, frame.function, frame.at)
+        known = self._answers.get(key)
+        if known is not None:
+            value, farthest = known
+            self._farthest = max(self._farthest, farthest)
+            return value
+        before, self._farthest = self._farthest, 0
+        try:
+            value = self._evaluated(node, frame)
+            self._answers[key] = value, self._farthest
+        finally:
+            self._farthest = max(before, self._farthest)
+        return value
+
+    def _evaluated(self, node: ast.expr, frame: Frame) -> Value:
         if type(node) is ast.Name:  # half of all that is asked: no other place is made for it
             return names.value_of_name(self, node.id, frame)
         handler = _HANDLERS.get(type(node))
