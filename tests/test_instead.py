@@ -53,6 +53,26 @@ def told(tmp_path, text, code):
             "TPL109",
             "`torch.where(labels.gt(0), x, 0).sum()`, divided by `labels.gt(0).sum()` for a mean",
         ),
+        (
+            "losses = losses[~losses.isnan()].mean()",
+            "TPL109",
+            "what is NaN and goes into `x` has to be filled before that, `y = torch.where(~losses.isnan(), y, 0)`",
+        ),
+        (
+            "seen = labels.float()\n        known = ~torch.isnan(seen)\n"
+            "        losses = F.mse_loss(losses[known], seen[known])",
+            "TPL109",
+            "fill what is NaN before the loss, or its gradient is NaN whatever is chosen of it later: "
+            "`y = torch.where(known, y, 0)`",
+        ),
+        (
+            "rows = torch.zeros(8, 4, device=device)\n        far = torch.isinf(rows).any(1)\n"
+            "        rows[far] = rows[far] * 2",
+            "TPL109",
+            "`x = torch.where(far[:, None], new, x)`",
+        ),
+        ("losses[losses > 3] = losses[losses > 3] * 2", "TPL109", "`masked_fill`"),
+        ("losses[labels > 3] = losses[labels > 3] * 2", "TPL109", "one for each row, is `(labels > 3)[:, None]`"),
         ("last = losses[:, [-1]]", "TPL111", "`-1:`"),
         ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),
         ("first = losses[:, [2]]", "TPL111", "`2:3`"),
