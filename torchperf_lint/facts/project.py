@@ -8,6 +8,8 @@ from functools import cached_property
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.ever_given import EverGiven
 from torchperf_lint.facts.given_functions import GivenFunctions
 from torchperf_lint.facts.grads import Grads
@@ -21,6 +23,8 @@ from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
+
+_STEPS = {"backward", "step", "zero_grad"}
 
 
 class Project:
@@ -103,6 +107,13 @@ class Project:
     def uses_accelerator(self) -> bool:
         """Whether anything in the project runs on, or moves something to, an accelerator, as far as it tells.
 
-        Where it has no program, whoever uses it decides that, and none of its files need speak of a device.
+        Where it has no program and trains nothing itself, whoever uses it decides that, and none of its files need
+        speak of a device.
         """
-        return self.index.text_mentions_device or not self.hotness.programs.paths
+        return self.index.text_mentions_device or not (self.hotness.programs.paths or self._trains)
+
+    @cached_property
+    def _trains(self) -> bool:
+        """Whether a file that is no example or test steps an optimizer after a backward pass."""
+        outlines = (o for path, o in self.index.outlines.items() if not Demonstrations.only_shows(path))
+        return any({last_part(call.callee) for call in outline.calls} >= _STEPS for outline in outlines)
