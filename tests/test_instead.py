@@ -115,6 +115,13 @@ def told(tmp_path, text, code):
         ("part = losses.mean().item()\n        rows = [losses * part, part]", "TPL101", "add `losses.mean()"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q.mul_(losses)", "TPL252", "`.clone()`"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q += losses", "TPL252", "`.clone()`"),
+        ("losses = losses * torch.Tensor([2.0]).to(device)", "TPL252", "compute with the number itself, `2.0`"),
+        (
+            "rows = torch.LongTensor(range(losses.size(0)))\n        if labels.is_cuda:\n"
+            "            rows = rows.cuda()\n        losses = losses[rows]",
+            "TPL252",
+            "`torch.arange(losses.size(0), device=labels.device)`",
+        ),
         (
             "seen = []\n        seen.append(losses.tolist())",
             "TPL103",
