@@ -107,13 +107,21 @@ class Project:
     def uses_accelerator(self) -> bool:
         """Whether anything in the project runs on, or moves something to, an accelerator, as far as it tells.
 
-        Where it has no program and trains nothing itself, whoever uses it decides that, and none of its files need
-        speak of a device.
+        Where it has no program, whoever uses it decides that, and none of its files need speak of a device.
         """
-        return self.index.text_mentions_device or not (self.hotness.programs.paths or self._trains)
+        return self.index.text_mentions_device or not self.hotness.programs.paths
+
+    def may_be_on_device(self, kind: str) -> bool:
+        """Whether tensors of code that is hot in such a way may be on an accelerator, where nothing else tells."""
+        return self.uses_accelerator and not (kind in ("step", "eval") and self.trains_on_host)
 
     @cached_property
-    def _trains(self) -> bool:
-        """Whether a file that is no example or test steps an optimizer after a backward pass."""
+    def trains_on_host(self) -> bool:
+        """Whether the project trains models in loops of its own, in no example or test, and speaks of no device.
+
+        Its modules may be used elsewhere; what those loops are given is on the host, and so is what they train.
+        """
+        if self.index.text_mentions_device:
+            return False
         outlines = (o for path, o in self.index.outlines.items() if not Demonstrations.only_shows(path))
         return any({last_part(call.callee) for call in outline.calls} >= _STEPS for outline in outlines)
