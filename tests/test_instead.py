@@ -73,6 +73,11 @@ def told(tmp_path, text, code):
         ),
         ("losses[losses > 3] = losses[losses > 3] * 2", "TPL109", "`masked_fill`"),
         ("losses[labels > 3] = losses[labels > 3] * 2", "TPL109", "one for each row, is `(labels > 3)[:, None]`"),
+        (
+            "n = int(losses.sum())\n        k = min(int((1 - losses).sum()), 3 * n)\n        losses.topk(k)",
+            "TPL119",
+            "torch.stack([losses.sum(), (1 - losses).sum()]).tolist()`, with `int` around those that have it now",
+        ),
         ("last = losses[:, [-1]]", "TPL111", "`-1:`"),
         ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),
         ("first = losses[:, [2]]", "TPL111", "`2:3`"),
