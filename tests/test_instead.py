@@ -104,6 +104,16 @@ def told(tmp_path, text, code):
         ),
         ("rows = [losses.detach().item()]", "TPL101", "add `losses.detach()` to"),
         ("losses = losses * (1 - losses.mean().item())", "TPL101", "leave `.item()` out"),
+        (
+            "fine = labels is None or (losses > 0).all().item()\n        if not fine:\n            print('bad')",
+            "TPL101",
+            "check where the data is made",
+        ),
+        (
+            "fine = (losses > 0).all().item()\n        if not fine:\n            print('bad')\n        seen = [fine]",
+            "TPL101",
+            "`(losses > 0).all()",
+        ),
         ("losses = losses / max(losses.mean().item(), 1.0)", "TPL101", "leave `.item()` out"),
         (
             "n = losses.sum().item()\n        n = max(n, 1)\n        losses = losses / n",
