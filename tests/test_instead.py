@@ -69,10 +69,16 @@ def told(tmp_path, text, code):
             "rows = torch.zeros(8, 4, device=device)\n        far = torch.isinf(rows).any(1)\n"
             "        rows[far] = rows[far] * 2",
             "TPL109",
-            "`x = torch.where(far[:, None], new, x)`",
+            "`x = torch.where(far[..., None], new, x)`",
+        ),
+        (
+            "rows, far = torch.zeros(8, 4, 2, device=device), torch.zeros(8, 4, device=device) > 0\n"
+            "        rows[far] = rows[far] * 2",
+            "TPL109",
+            "`x = torch.where(far[..., None], new, x)`",
         ),
         ("losses[losses > 3] = losses[losses > 3] * 2", "TPL109", "`masked_fill`"),
-        ("losses[labels > 3] = losses[labels > 3] * 2", "TPL109", "one for each row, is `(labels > 3)[:, None]`"),
+        ("losses[labels > 3] = losses[labels > 3] * 2", "TPL109", "one for each row, is `(labels > 3)[..., None]`"),
         (
             "n = int(losses.sum())\n        k = min(int((1 - losses).sum()), 3 * n)\n        losses.topk(k)",
             "TPL119",
@@ -131,6 +137,11 @@ def told(tmp_path, text, code):
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q.mul_(losses)", "TPL252", "`.clone()`"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q += losses", "TPL252", "`.clone()`"),
         ("losses = losses * torch.Tensor([2.0]).to(device)", "TPL252", "compute with the number itself, `2.0`"),
+        (
+            "losses = losses * torch.pow(torch.tensor([2.0]), torch.tensor(0.5)).to(device)",
+            "TPL252",
+            "`torch.tensor(..., device=device)`",
+        ),
         (
             "rows = torch.LongTensor(range(losses.size(0)))\n        if labels.is_cuda:\n"
             "            rows = rows.cuda()\n        losses = losses[rows]",

@@ -110,10 +110,11 @@ def test_a_helper_that_draws(made, expected):
         ("m, n = x.argmin(), x.argmax()", IN_TURN),
         ("n = farthest", None),
         ("n = ks[i].sum()", None),
+        ("n = x.argmax(); print(x[: n + 1]); n = ks[i].sum()", None),
     ],
 )
 def test_what_each_turn_finds(bound, expected):
-    file = of(f"{bound}; print(x[n : n + 1])")
+    file = of(f"{bound}; print(x[n, 0])")
     places = {found_in_turn(file, one.place, one.operand) for one in sized(file) if ast.unparse(one.operand) == "n"}
     assert places == {expected}
 

@@ -16,13 +16,16 @@ IN_TURN, BEFORE = "in turn", "before"
 
 
 def found_in_turn(file: SourceFile, place: Place, node: ast.expr) -> str | None:
-    """Where the number is found that a name in a loop stands for; None for a name of anything else."""
-    body = file.project.body(file.path)
-    loop = next(iter(file.enclosing(place.function).loops(node)), None)
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-    if body is None or not isinstance(loop, ast.For | ast.AsyncFor | ast.While) or len(names) != 1:
+    """Where the place is found that a name in a loop stands for; None for a name of anything else, or of a bound."""
+    body, enclosing = file.project.body(file.path), file.enclosing(place.function)
+    loop = next(iter(enclosing.loops(node)), None)
+    if body is None or not isinstance(loop, ast.For | ast.AsyncFor | ast.While) or not isinstance(node, ast.Name):
         return None
-    reaching = body.reaching(place.function, names[0].id, body.at(names[0])) or ()
+    parent = enclosing.parents.get(node)
+    parent = enclosing.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
+    if not isinstance(parent, ast.Subscript) or parent.value is node:
+        return None
+    reaching = body.reaching(place.function, node.id, body.at(node)) or ()
     start, end = body.at(loop), (loop.end_lineno or loop.lineno, loop.end_col_offset or 0)
     values = [_of_target(d.value, d.index) for d in reaching if d.value is not None and d.how in ("assign", "item")]
     if not values or len(values) < len(reaching) or not all(map(_finds, values)):

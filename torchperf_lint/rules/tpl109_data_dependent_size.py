@@ -234,7 +234,7 @@ def _whole(node: ast.expr, mask: str) -> str:
 def _widened(selection: Selection, mask: str) -> str:
     """The mask with as many dimensions as what it selects from, as far as those are known."""
     missing = missing_dimensions(selection)
-    return f"{_whole(selection.mask, mask)}[:{', None' * missing}]" if missing else mask
+    return f"{_whole(selection.mask, mask)}[...{', None' * missing}]" if missing else mask
 
 
 def _instead(selection: Selection, what: str | None) -> str:
@@ -246,7 +246,7 @@ def _instead(selection: Selection, what: str | None) -> str:
 
 
 _AGAIN = "again"
-_NARROWER = "; a mask with fewer dimensions than `x`, one for each row, is `{whole}[:, None]` there"
+_NARROWER = "; a mask with fewer dimensions than `x`, one for each row, is `{whole}[..., None]` there"
 _ONE_VALUE = "where one value goes everywhere, `x = torch.where({mask}, value, x)`; else "
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({wide}, new, x)`; for a product "

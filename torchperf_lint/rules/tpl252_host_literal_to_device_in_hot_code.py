@@ -332,8 +332,11 @@ def _is_chosen(upload: Upload) -> bool:
 
 def _number_itself(site: Site, upload: Upload) -> str | None:
     """What to write for one literal that is a factor or term: `2.0` of `x * torch.Tensor([2.0]).cuda()`."""
-    if upload.kind != LITERAL or upload.scalar or not _multiplies(site):
-        return None
+    node: ast.expr = site.call
+    while node is not upload.made and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    if upload.kind != LITERAL or upload.scalar or node is not upload.made or not _multiplies(site):
+        return None  # what a function gives of such a tensor is another number
     data = _data(upload)
     while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
         data = data.elts[0]
