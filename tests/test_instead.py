@@ -53,6 +53,37 @@ def told(tmp_path, text, code):
             "TPL109",
             "`torch.where(labels.gt(0), x, 0).sum()`, divided by `labels.gt(0).sum()` for a mean",
         ),
+        (
+            "losses = losses[~losses.isnan()].mean()",
+            "TPL109",
+            "what is NaN and goes into `x` has to be filled before that, `y = torch.where(~losses.isnan(), y, 0)`",
+        ),
+        (
+            "seen = labels.float()\n        known = ~torch.isnan(seen)\n"
+            "        losses = F.mse_loss(losses[known], seen[known])",
+            "TPL109",
+            "fill what is NaN before the loss, or its gradient is NaN whatever is chosen of it later: "
+            "`y = torch.where(known, y, 0)`",
+        ),
+        (
+            "rows = torch.zeros(8, 4, device=device)\n        far = torch.isinf(rows).any(1)\n"
+            "        rows[far] = rows[far] * 2",
+            "TPL109",
+            "`x = torch.where(far[..., None], new, x)`",
+        ),
+        (
+            "rows, far = torch.zeros(8, 4, 2, device=device), torch.zeros(8, 4, device=device) > 0\n"
+            "        rows[far] = rows[far] * 2",
+            "TPL109",
+            "`x = torch.where(far[..., None], new, x)`",
+        ),
+        ("losses[losses > 3] = losses[losses > 3] * 2", "TPL109", "`masked_fill`"),
+        ("losses[labels > 3] = losses[labels > 3] * 2", "TPL109", "one for each row, is `(labels > 3)[..., None]`"),
+        (
+            "n = int(losses.sum())\n        k = min(int((1 - losses).sum()), 3 * n)\n        losses.topk(k)",
+            "TPL119",
+            "torch.stack([losses.sum(), (1 - losses).sum()]).tolist()`, with `int` around those that have it now",
+        ),
         ("last = losses[:, [-1]]", "TPL111", "`-1:`"),
         ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),
         ("first = losses[:, [2]]", "TPL111", "`2:3`"),
@@ -79,6 +110,16 @@ def told(tmp_path, text, code):
         ),
         ("rows = [losses.detach().item()]", "TPL101", "add `losses.detach()` to"),
         ("losses = losses * (1 - losses.mean().item())", "TPL101", "leave `.item()` out"),
+        (
+            "fine = labels is None or (losses > 0).all().item()\n        if not fine:\n            print('bad')",
+            "TPL101",
+            "check where the data is made",
+        ),
+        (
+            "fine = (losses > 0).all().item()\n        if not fine:\n            print('bad')\n        seen = [fine]",
+            "TPL101",
+            "`(losses > 0).all()",
+        ),
         ("losses = losses / max(losses.mean().item(), 1.0)", "TPL101", "leave `.item()` out"),
         (
             "n = losses.sum().item()\n        n = max(n, 1)\n        losses = losses / n",
@@ -95,6 +136,18 @@ def told(tmp_path, text, code):
         ("part = losses.mean().item()\n        rows = [losses * part, part]", "TPL101", "add `losses.mean()"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q.mul_(losses)", "TPL252", "`.clone()`"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q += losses", "TPL252", "`.clone()`"),
+        ("losses = losses * torch.Tensor([2.0]).to(device)", "TPL252", "compute with the number itself, `2.0`"),
+        (
+            "losses = losses * torch.pow(torch.tensor([2.0]), torch.tensor(0.5)).to(device)",
+            "TPL252",
+            "`torch.tensor(..., device=device)`",
+        ),
+        (
+            "rows = torch.LongTensor(range(losses.size(0)))\n        if labels.is_cuda:\n"
+            "            rows = rows.cuda()\n        losses = losses[rows]",
+            "TPL252",
+            "`torch.arange(losses.size(0), device=labels.device)`",
+        ),
         (
             "seen = []\n        seen.append(losses.tolist())",
             "TPL103",

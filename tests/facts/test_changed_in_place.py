@@ -21,6 +21,7 @@ def changed(*lines: str) -> bool:
         (f"v = {MADE}", "v += x"),
         (f"v = {MADE}", "v[low] = 0"),
         (f"v = {MADE}", "v.mul_(x)"),
+        (f"v = {MADE}.view(1, 1)", "v += x"),
         ("for y in x:", "    v += y", f"    v = {MADE}"),
         ("for y in x:", f"    v = {MADE}", "    v += y"),
     ],
@@ -36,6 +37,9 @@ def test_what_is_changed_after_it_was_made(lines):
         (f"v = {MADE}", "v = v + x", "x += v"),
         ("if low:", "    v[v < 1] = 1", "else:", f"    v = {MADE}"),
         ("v += x", f"v = {MADE}"),
+        (f"v = x * {MADE}", "v += x"),
+        (f"v = torch.stack([{MADE}])", "v += x"),
+        (f"v = {MADE}.exp()", "v += x"),
     ],
 )
 def test_what_was_changed_before_was_another(lines):

@@ -406,6 +406,10 @@ def test_names_have_one_spelling(dotted, expected):
         ("x = 1", False),
         ("import torch\nx = torch.zeros(3)", False),
         ("import accelerated", False),
+        ("def f(accelerator, model):\n    return accelerator.prepare(model)", True),
+        ("def f(storage):\n    return storage.prepare()", False),
+        ("import torch\nseen = torch.cuda.is_available()", True),
+        ("import torch.distributed as td\nseen = td.is_available()", False),
     ],
 )
 def test_whether_a_project_uses_an_accelerator(code, mentions):

@@ -115,3 +115,44 @@ def test_a_loss_without_gradients_judges_so_each_turn_counts_whatever_the_interv
     code = {"outside": "pass", "inside": "pass", marked: "out[0] = 0  # <-"}
     assert hot_at(EPOCHS.format(then=then, **code)) is not None
     assert hot_at(EPOCHS.format(then="show(out)", **code)) is None
+
+
+@pytest.mark.parametrize(
+    ("turn", "when"),
+    [
+        ("for t in range(max_len)", "decoding loop"),
+        ("for restart in range(n_restarts)", "loop that runs the model"),
+        ("for t in range(max_episode_len)", "loop that runs the model"),
+    ],
+)
+def test_restarts_and_episodes_write_no_text(turn, when):
+    code = f"""
+    @torch.no_grad()
+    def run(model: nn.Module, x, n_restarts, max_len, max_episode_len):
+        {turn}:
+            x = model.get_logits(x)  # <-
+        return x
+    """
+    found = hot_at(code)
+    assert found is not None and when in found.when
+
+
+@pytest.mark.parametrize(
+    ("name", "then", "when"),
+    [
+        ("attack_batch", "x = x + x.grad.sign()", "every turn of a loop that takes gradients"),
+        ("attack_batch", "optimizer.step()", "every training step"),
+        ("fit", "x = x + x.grad.sign()", "every training step"),
+    ],
+)
+def test_an_attack_takes_no_training_steps(name, then, when):
+    code = f"""
+    def {name}(model: nn.Module, x, y, n, optimizer):
+        for i in range(n):
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            {then}  # <-
+        return x
+    """
+    found = hot_at(code)
+    assert found is not None and found.when.startswith(when)

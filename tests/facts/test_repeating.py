@@ -6,7 +6,7 @@ import pytest
 from snippets import IMPORTS
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.repeating import NUMBERED, SHARED, SUMMED, repeated_by_counts
+from torchperf_lint.facts.repeating import NUMBERED, SHARED, STORED, SUMMED, repeated_by_counts
 from torchperf_lint.facts.source import SourceFile
 
 MODULE = """
@@ -50,3 +50,19 @@ def test_what_is_known_of_the_size(call: str, known: list[str | None]) -> None:
 @pytest.mark.parametrize("read", ["int(counts.sum())", "counts.sum().item()"])
 def test_a_sum_that_is_read_is_known(read: str) -> None:
     assert _known("x.repeat_interleave(counts, 0)", f"total = {read}") == [SUMMED]
+
+
+@pytest.mark.parametrize(
+    ("before", "counts", "size"),
+    [
+        ("ends = x.crow_indices()", "ends[1:] - ends[:-1]", "x.values().shape[0]"),
+        ("n = x.ccol_indices().diff()", "n", "x.values().shape[0]"),
+        ("n = torch.diff(x.crow_indices())", "n", "x.values().shape[0]"),
+        ("ends = counts.cumsum(0)", "ends[1:] - ends[:-1]", None),
+        ("ends = x.crow_indices(); other = x.ccol_indices()", "ends[1:] - other[:-1]", None),
+    ],
+)
+def test_what_a_sparse_matrix_stores(before, counts, size):
+    text = IMPORTS + MODULE.replace("{call}", f"torch.repeat_interleave(numbers, {counts})").replace("{before}", before)
+    (found,) = repeated_by_counts(SourceFile(Project.of_texts({"m.py": text}), "m.py", text))
+    assert (found.known, found.size) == (STORED if size else NUMBERED, size)

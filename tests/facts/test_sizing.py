@@ -8,6 +8,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.drawn import is_drawn
+from torchperf_lint.facts.found_in_turn import BEFORE, IN_TURN, found_in_turn
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.sizing import sized
 from torchperf_lint.facts.source import SourceFile
@@ -75,6 +76,53 @@ def test_a_random_number_that_the_host_could_draw(bound, drawn):
     file = of(f"print(x[: {bound}])")
     (place,) = [one for one in sized(file) if ast.unparse(one.operand) == bound] or [None]
     assert (place is not None and is_drawn(file, place.place, place.operand)) is drawn
+
+
+HELPER = """
+    def drawn(low, high):
+        t = low + (high - low) * torch.rand([1]).cuda()
+        return t.long()
+
+    def picked(x):
+        return x.argmax()
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor):
+            x = x.cuda()
+            at = {made}
+            return x[:, at : at + 3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("drawn(0, 5)", True), ("drawn(0, x.argmax())", False), ("picked(x)", False)]
+)
+def test_a_helper_that_draws(made, expected):
+    files = texts(HELPER.replace("{made}", made))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert {is_drawn(file, one.place, one.operand) for one in sized(file)} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        ("n = (x[i] * x).sum(0).argmax()", IN_TURN),
+        ("m, n = x.argmin(), x.argmax()", IN_TURN),
+        ("n = farthest", None),
+        ("n = ks[i].sum()", None),
+        ("n = x.argmax(); print(x[: n + 1]); n = ks[i].sum()", None),
+    ],
+)
+def test_what_each_turn_finds(bound, expected):
+    file = of(f"{bound}; print(x[n, 0])")
+    places = {found_in_turn(file, one.place, one.operand) for one in sized(file) if ast.unparse(one.operand) == "n"}
+    assert places == {expected}
+
+
+def test_what_was_found_before_the_loop():
+    file = of("print(x[farthest])")
+    (one,) = [one for one in sized(file) if ast.unparse(one.operand) == "farthest"]
+    assert found_in_turn(file, one.place, one.operand) == BEFORE
 
 
 @pytest.mark.parametrize(

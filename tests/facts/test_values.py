@@ -1030,6 +1030,18 @@ def test_columns_of_tensors():
     check(code, "one", "tensor", ANYWHERE)
 
 
+def test_pairs_turned_around():
+    code = """
+        def cut(image: torch.Tensor, size):
+            return image[..., :size].cuda(), torch.tensor([0, size])
+        def f(image: torch.Tensor, sizes):
+            patches, spans = zip(*(cut(image, size) for size in sizes))
+            return patches[0], spans[0]
+    """
+    check(code, "patches[0]", "tensor", DEVICE)
+    check(code, "spans[0]", "tensor", HOST)
+
+
 # -- what annotations of results and fields promise ------------------------------------------------
 
 

@@ -196,3 +196,12 @@ def test_how_many_dimensions_the_queries_have(shaped, rank):
     files = texts(code)
     (found,) = written_out(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     assert found.rank == rank
+
+
+@pytest.mark.parametrize(
+    ("weights", "dropout"),
+    [("self.drop(att)", "self.drop"), ("F.dropout(att, 0.1, self.training)", "F.dropout"), ("att.float()", "")],
+)
+def test_what_drops_weights(weights, dropout):
+    (found,) = _found(f"att = (q @ k.transpose(-2, -1)).softmax(-1)\natt = {weights}\nreturn att @ v")
+    assert found.dropout == dropout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_says
 from torchperf_lint.facts.source import Site
 
@@ -16,13 +17,36 @@ def changed_in_place(site: Site) -> bool:
     """
     around = site.file.enclosing(site.function)
     assignment = around.statement(site.call)
-    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
+    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1 or _goes_into_another(site):
         return False
     loops = (node for node in around.around(assignment) if isinstance(node, ast.For | ast.While))
     first = min((loop.lineno for loop in loops), default=assignment.lineno)
     name = assignment.targets[0].id if isinstance(assignment.targets[0], ast.Name) else None
     changes = (node for part in around.parents for node in changed(part) if node.lineno >= first)
     return name is not None and any(base_of(node) == name for node in changes)
+
+
+_SAME = frozenset(
+    "to cuda view reshape flatten detach squeeze unsqueeze expand expand_as t transpose permute type requires_grad_ "
+    "float half double long int bool contiguous".split()
+)
+"""Methods that give the same memory, or may."""
+_WRAPS = frozenset({"Variable", "Parameter"})
+
+
+def _goes_into_another(site: Site) -> bool:
+    """Whether something new is computed of what a call makes, in the same statement: `scale = 0.1 * two.cuda()`."""
+    parents = site.file.enclosing(site.function).parents
+    node: ast.AST = site.call
+    while isinstance(parent := parents.get(node), ast.expr):
+        if isinstance(parent, ast.Call) and parent.func is not node and last_part(chain(parent.func)) not in _WRAPS:
+            return True
+        if isinstance(parent, ast.Attribute) and isinstance(parents.get(parent), ast.Call) and parent.attr not in _SAME:
+            return True
+        if isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare):
+            return True
+        node = parent
+    return False
 
 
 def changed(node: ast.AST) -> Iterator[ast.expr]:

@@ -7,14 +7,21 @@ x[:, cutoff:] = y[:, cutoff:]                        # waits, though nothing tha
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
+from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.model import Location
 
 _FACTORIES = frozenset(
     "torch.rand torch.randn torch.randint torch.rand_like torch.randn_like torch.randint_like".split()
 )
 _IN_PLACE = frozenset("random_ uniform_ normal_ bernoulli_ exponential_".split())
-_KEEPS = frozenset("long int float double clamp floor ceil round squeeze view reshape to type abs sum prod".split())
+_KEEPS = frozenset(
+    "long int float double clamp floor ceil round squeeze view reshape to cuda type abs sum prod".split()
+)
 _OF_OTHERS = frozenset(
     "torch.where torch.full_like torch.ones_like torch.zeros_like torch.minimum torch.maximum".split()
 )
@@ -72,9 +79,43 @@ def _called(file: SourceFile, place: Place, node: ast.Call, steps: int) -> bool 
         return True
     if denoted in _OF_OTHERS:
         return _any(file, place, node.args, steps)
+    helper = None if isinstance(place, _Inside) else file.project.values.thing(node.func, place.frame)
+    if helper is not None and helper.kind == "function" and helper.path == file.path:
+        return _by_helper(file, place, node, helper.index, steps)
     if not isinstance(node.func, ast.Attribute):
         return _plain(file, place, node)
     method = node.func.attr
     if method in _IN_PLACE:
         return True
     return _drawn(file, place, node.func.value, steps - 1) if method in _KEEPS else _plain(file, place, node)
+
+
+def _by_helper(file: SourceFile, place: Place, call: ast.Call, function: int, steps: int) -> bool | None:
+    """Of a function of the file that draws: `self.random_int(0, h - s)`; what it is given has to be the host's."""
+    body = file.project.body(file.path)
+    returned = body.returns(function) if body is not None else []
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if body is None or len(returned) != 1 or any(_drawn(file, place, part, steps - 1) is not False for part in given):
+        return None
+    return _drawn(file, _Inside(file, returned[0], function, place.hot, body.at(returned[0])), returned[0], _MAX_STEPS)
+
+
+class _Inside(NamedTuple):
+    """What a function returns, as a place of its own; a `Place`."""
+
+    file: SourceFile
+    expression: ast.expr | ast.stmt
+    function: int
+    hot: Hot | None
+    start: Position
+
+    @property
+    def frame(self) -> Frame:
+        """Where its parts are evaluated."""
+        return Frame(self.file.path, self.function, self.start)
+
+    @property
+    def location(self) -> Location:
+        """Its exact span."""
+        start, end = self.file.span(self.expression)
+        return Location(self.file.shown, *start, *end)

@@ -289,6 +289,12 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     return found
 
 
+def _turned_around(values: Values, each: Value, frame: Frame) -> Value:
+    """What `zip(*parts)` gives, where each part is a tuple: a sequence of the firsts, one of the seconds."""
+    places = tuple(sequence(item) for item in each.items)
+    return sequence(join(places), places) if places else sequence(sequence(values.element(each, frame)))
+
+
 def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     """The value of a call of a builtin."""
     several = _SIDE_BY_SIDE if name == "zip" else _FIRST
@@ -309,7 +315,7 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
     if name == "enumerate":
         return sequence(sequence(UNKNOWN, (PLAIN, values.element(first, frame))))
     if name == "zip" and isinstance(node.args[0], ast.Starred):
-        return sequence(sequence(values.element(values.element(first, frame), frame)))
+        return _turned_around(values, values.element(first, frame), frame)
     if name == "zip":
         items = tuple(values.element(argument, frame) for argument in arguments)
         return sequence(sequence(join(items), items))

@@ -13,6 +13,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.module_files import ModuleFiles
 from torchperf_lint.facts.mro import resolution_order
 from torchperf_lint.facts.records import Call, Class, Function, Outline
+from torchperf_lint.patterns import pattern
 
 MAX_OVERRIDES = 256
 """Subclasses of one base whose methods a call through it may run: libraries of layers and losses have dozens."""
@@ -358,11 +359,24 @@ _FRAMEWORKS = (
 )
 LOADING = ("from_pretrained", "from_config")
 """Methods of libraries that make a model of the class which they are asked of."""
-_DEVICE_CALLS = {"cuda", "to", "to_device", "device", "is_available", "set_device", "prepare"}
+_DEVICE_CALLS = {"cuda", "to", "to_device", "device", "set_device"}
+_PREPARES = pattern(r"(?:accelerator|fabric)\w*\.prepare$", re.IGNORECASE)
+
+
+def _asks_for_device(outline: Outline, callee: str) -> bool:
+    """`torch.cuda.is_available()`; of `torch.distributed` it asks for something else."""
+    owner, _, name = callee.rpartition(".")
+    head, _, rest = owner.partition(".")
+    return name == "is_available" and "distributed" not in f"{outline.imports.get(head, head)}.{rest}"
 
 
 def _mentions_device(outline: Outline) -> bool:
-    if any(last_part(call.callee) in _DEVICE_CALLS for call in outline.calls):
+    names = {last_part(call.callee): call.callee for call in outline.calls}
+    if not names.keys().isdisjoint(_DEVICE_CALLS):
+        return True
+    if "is_available" in names and any(_asks_for_device(outline, call.callee) for call in outline.calls):
+        return True
+    if "prepare" in names and any(_PREPARES.search(call.callee) for call in outline.calls):
         return True
     imported = {name.partition(".")[0] for name in outline.imports.values()}
     if not imported.isdisjoint(_FRAMEWORKS):

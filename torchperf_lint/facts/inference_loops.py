@@ -49,6 +49,8 @@ _DECODES = pattern(
 )
 _GIVES_LOGITS = pattern(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
 """`self.inference.logits(tokens)`: whatever runs the network, it hands out what the next token is drawn of."""
+_REPEATS = pattern(r"restart|trial|attempt|attack|episode|transition|quer(?:y|ies)\b|n_iter", re.IGNORECASE)
+"""What an attack, or who plays, goes through: no text comes of it."""
 _OF_A_SAMPLER = pattern(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffusion)(?:_\w+)?_loop(?:_|$)")
 """Functions that go through all timesteps of a diffusion, as `p_sample_loop` and `calc_bpd_loop` do."""
 _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
@@ -69,7 +71,7 @@ _SHOWS = pattern(
 )
 
 
-def _turns_of_inference(iterable: str, decodes: bool, called: Sequence[str]) -> tuple[str, str]:
+def _turns_of_inference(iterable: str, detail: str, decodes: bool, called: Sequence[str]) -> tuple[str, str]:
     """What a loop without gradients that runs a model is, and when it turns: an evaluation of inputs, or a decoder."""
     if iterable == IN_BATCHES:
         return "eval", EVERY_BATCH
@@ -77,7 +79,8 @@ def _turns_of_inference(iterable: str, decodes: bool, called: Sequence[str]) -> 
         return "eval", EVERY_INPUT
     if any(map(ENV_STEP.search, called)):
         return "rollout", EVERY_MOVE
-    return "rollout", EVERY_TURN if decodes or any(map(_GIVES_LOGITS.search, called)) else EVERY_RUN
+    writes = (decodes or any(map(_GIVES_LOGITS.search, called))) and not _REPEATS.search(detail)
+    return "rollout", EVERY_TURN if writes else EVERY_RUN
 
 
 class InferenceLoops:
@@ -149,7 +152,7 @@ class InferenceLoops:
         if not runs or self._runs_once(path, region.function) or PARTS.search(region.iterable):
             return None
         calls = self.calls.directly_in(path, index)
-        kind, when = _turns_of_inference(region.iterable, by_name, [call.callee for call in calls])
+        kind, when = _turns_of_inference(region.iterable, region.detail, by_name, [c.callee for c in calls])
         if _DATA_SET.search(region.detail):
             kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):

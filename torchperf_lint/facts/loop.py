@@ -17,6 +17,8 @@ PARTS = pattern(
 )
 """What a model is made of: a loop over it goes through the model once, as a conversion does, or a pass."""
 EVERY_STEP = "every training step"
+EVERY_GRADIENT = "every turn of a loop that takes gradients"
+"""Where no optimizer is in sight: an attack, a search for an input."""
 EVERY_EVALUATION = "every evaluation batch"
 EVERY_BATCH = "every batch"
 EVERY_INPUT = "with every input"

@@ -17,7 +17,7 @@ from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import Callers, FunctionKey, Index
 from torchperf_lint.facts.inference_loops import InferenceLoops
 from torchperf_lint.facts.loader_loops import LoaderLoops
-from torchperf_lint.facts.loop import EVERY_STEP, FEW_TURNS, Loop
+from torchperf_lint.facts.loop import EVERY_GRADIENT, EVERY_STEP, FEW_TURNS, Loop
 from torchperf_lint.facts.loops_by_pieces import LoopsByPieces
 from torchperf_lint.facts.outer_updates import gathers_first
 from torchperf_lint.facts.replay import draws_and_trains
@@ -30,6 +30,8 @@ from torchperf_lint.patterns import pattern
 _CALIBRATES = pattern(r"^calib(?:ration)?_", re.IGNORECASE)
 """A pass over a few batches that show a model's ranges to who quantizes it: once."""
 
+_ATTACKS = pattern(r"attack|adversar|perturb|(?:^|[._])(?:pgd|fgsm|deepfool)", re.IGNORECASE)
+_OPTIMIZES = pattern(r"^(?:zero_grad|step|optimizer_step|train\w*|update\w*)$")
 _OF_DATA = pattern(r"(?:^|/)datasets?/")
 _PREPARES = pattern(r"^_?(?:(?:pre)?process|download|prepare|convert|extract)(?:_\w+)?$")
 
@@ -81,7 +83,7 @@ class Loops:
         if trained and gathers_first(self.index, self.calls, path, index):
             return None
         if trained:
-            return Loop("step", trained, Confidence.CERTAIN, region.head, EVERY_STEP)
+            return Loop("step", trained, Confidence.CERTAIN, region.head, self._step_of(path, index))
         if _CALIBRATES.search(last_part(region.iterable)) or self._prepares_data(path, region.function):
             return None
         return (
@@ -95,6 +97,14 @@ class Loops:
             or self._handing_over(path, index)
             or self._evaluating(path, index)
         )
+
+    def _step_of(self, path: str, index: int) -> str:
+        """What a turn with a backward pass is: a training step, or one of an attack, which changes no weights."""
+        outline = self.index.outlines[path]
+        if not _ATTACKS.search(outline.functions[outline.regions[index].function].qualname):
+            return EVERY_STEP
+        called = (last_part(call.callee) for call in outline.calls)
+        return EVERY_STEP if any(map(_OPTIMIZES.search, called)) else EVERY_GRADIENT
 
     def _evaluating(self, path: str, index: int) -> Loop | None:
         """A loop that runs a model in evaluation mode, and in no loop that is hot itself."""

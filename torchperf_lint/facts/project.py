@@ -8,6 +8,8 @@ from functools import cached_property
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.ever_given import EverGiven
 from torchperf_lint.facts.given_functions import GivenFunctions
 from torchperf_lint.facts.grads import Grads
@@ -21,6 +23,8 @@ from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
+
+_STEPS = {"backward", "step", "zero_grad"}
 
 
 class Project:
@@ -106,3 +110,18 @@ class Project:
         Where it has no program, whoever uses it decides that, and none of its files need speak of a device.
         """
         return self.index.text_mentions_device or not self.hotness.programs.paths
+
+    def may_be_on_device(self, kind: str) -> bool:
+        """Whether tensors of code that is hot in such a way may be on an accelerator, where nothing else tells."""
+        return self.uses_accelerator and not (kind in ("step", "eval") and self.trains_on_host)
+
+    @cached_property
+    def trains_on_host(self) -> bool:
+        """Whether the project trains models in loops of its own, in no example or test, and speaks of no device.
+
+        Its modules may be used elsewhere; what those loops are given is on the host, and so is what they train.
+        """
+        if self.index.text_mentions_device:
+            return False
+        outlines = (o for path, o in self.index.outlines.items() if not Demonstrations.only_shows(path))
+        return any({last_part(call.callee) for call in outline.calls} >= _STEPS for outline in outlines)

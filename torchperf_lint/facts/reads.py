@@ -169,7 +169,8 @@ def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
         return None
     if value.device != ANYWHERE:
         return value
-    return value.weaker(Confidence.LIKELY) if file.project.uses_accelerator else None
+    kind = place.hot.kind if place.hot is not None else ""
+    return value.weaker(Confidence.LIKELY) if file.project.may_be_on_device(kind) else None
 
 
 def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.conditions import words
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.put_together import as_long_as
 from torchperf_lint.facts.reads import on_device
@@ -15,10 +16,13 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 
 _NAME = "repeat_interleave"
-MADE, NUMBERED, SUMMED, SHARED, BESIDE = "made", "numbered", "summed", "shared", "beside"
+MADE, NUMBERED, SUMMED, SHARED, BESIDE, STORED = "made", "numbered", "summed", "shared", "beside", "stored"
 """How the host can know the size: the counts were on the host a moment ago; positions are numbered, of something that
 has that size already; the sum of the counts is read in the same function; several results by the same counts need
-one read only; or what the result is put together with is as long."""
+one read only; what the result is put together with is as long; or it has a row for each element that a sparse matrix
+stores."""
+_ENDS = frozenset({"crow_indices", "ccol_indices"})
+"""Methods of sparse matrices that give where each row, or column, ends among the stored elements."""
 _READS = frozenset({"item", "int", "tolist", "max", "cpu"})
 
 
@@ -54,6 +58,8 @@ def _repeated(file: SourceFile) -> Iterator[Repeated]:
         value = on_device(file, site, counts)
         if value is not None and value.kind == "tensor":
             known, size = _known(file, site, what, counts), as_long_as(site, _dimension(file, site))
+            stored = _stored(file, site, counts) if size is None else None
+            known, size = (STORED, stored) if stored is not None else (known, size)
             yield Repeated(site, counts, value, known or (BESIDE if size is not None else None), size)
 
 
@@ -91,14 +97,37 @@ def _known(file: SourceFile, site: Site, what: ast.expr | None, counts: ast.expr
     return SUMMED if _is_summed(file, site, words(counts)) else None
 
 
+def _stored(file: SourceFile, site: Site, counts: ast.expr) -> str | None:
+    """How many elements a sparse matrix stores, as written, of `e[1:] - e[:-1]` with `e = a.crow_indices()`."""
+    apart = _bound(file, site, counts)
+    ends: ast.expr | None = None
+    if isinstance(apart, ast.BinOp) and isinstance(apart.op, ast.Sub):
+        sides = [side for side in (apart.left, apart.right) if isinstance(side, ast.Subscript)]
+        same = len(sides) == 2 and words(sides[0].value) == words(sides[1].value)
+        ends = sides[0].value if same and all(isinstance(side.slice, ast.Slice) for side in sides) else None
+    elif isinstance(apart, ast.Call) and last_part(chain(apart.func)) == "diff":
+        of_torch = chain(apart.func) == "torch.diff"
+        ends = apart.args[0] if of_torch and apart.args else getattr(apart.func, "value", None)
+    made = _bound(file, site, ends) if ends is not None else None
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in _ENDS:
+        return None
+    return f"{ast.unparse(made.func.value)}.values().shape[0]"
+
+
 def _call(file: SourceFile, site: Site, node: ast.expr) -> ast.Call | None:
     """The call that an expression is, or that the only binding of a name is."""
+    bound = _bound(file, site, node)
+    return bound if isinstance(bound, ast.Call) else None
+
+
+def _bound(file: SourceFile, site: Site, node: ast.expr) -> ast.expr | None:
+    """An expression, or what the only binding of a name is; a placeholder `None` beside it does not count."""
     if not isinstance(node, ast.Name):
-        return node if isinstance(node, ast.Call) else None
+        return node
     body = file.project.body(file.path)
     reaching = body.reaching(site.function, node.id, site.start) if body is not None else None
-    values = [d.value for d in reaching or () if d.how == "assign"]
-    return values[0] if len(values) == 1 and isinstance(values[0], ast.Call) else None
+    values = [d.value for d in reaching or () if d.how == "assign" and not is_none(d.value)]
+    return values[0] if len(values) == 1 else None
 
 
 def _is_arange(node: ast.Call) -> bool:

@@ -79,6 +79,8 @@ class _Look:
         if name in _NEW:
             return True
         thing = self.values.thing(node.func, frame)
+        if thing is not None and thing.kind == "external" and "()" in thing.dotted:
+            thing = None  # a method of what some call gives: `Variable(x).data.eq(n)` asks the data
         if thing is not None and thing.kind != "external":
             return False
         if thing is not None and thing.dotted.startswith("torch."):

@@ -20,7 +20,7 @@ def unpinned_batch(project: Project, site: Site) -> str | None:
     collate = given(site.call, "collate_fn")
     if collate is None or isinstance(collate, ast.Lambda):
         return None
-    key = _function(project, project.values.thing(collate, site.frame))
+    key = function_of(project, project.values.thing(collate, site.frame))
     if key is None:
         return None
     name = project.index.function(key).qualname
@@ -34,7 +34,8 @@ def unpinned_batch(project: Project, site: Site) -> str | None:
     return f"`{name}` returns {what}" if what is not None else None
 
 
-def _function(project: Project, thing: Thing | None) -> FunctionKey | None:
+def function_of(project: Project, thing: Thing | None) -> FunctionKey | None:
+    """The function of the project that such a `collate_fn` runs; None for any other."""
     if thing is None:
         return None
     if thing.kind == "function":

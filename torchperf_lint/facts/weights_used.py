@@ -54,6 +54,8 @@ class Uses:
         """The flags on which callers read them."""
         self.kept: list[str] = []
         """Attributes that keep them, as written, which nothing in the project reads."""
+        self.dropout = ""
+        """What drops some of them on the way, as written."""
         self.products: set[ast.AST] = set()
         """Those with values; a way with dropout and one without may lead to the same."""
 
@@ -103,6 +105,7 @@ class Uses:
 
     def _given_to(self, call: ast.Call, axis: int) -> list[_Held] | None:
         if "drop" in chain(call.func).lower():
+            self.dropout = ast.unparse(call.func)
             return [_Held(call, axis)]
         name = last_part(chain(call.func))
         if name == "rearrange" or chain(call.func) == "torch.transpose":

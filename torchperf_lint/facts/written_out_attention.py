@@ -45,6 +45,8 @@ class Attention(NamedTuple):
     """Whether the weights of rows that may attend to nothing are set to zero."""
     kept: tuple[str, ...] = ()
     """Attributes that keep the weights, as written, and that nothing in the project reads."""
+    dropout: str = ""
+    """What drops weights on the way to the product, as written."""
     rank: int | None = None
     """How many dimensions the queries have, as far as is seen; the fused kernels take four (torch 2.13, sdp_utils)."""
 
@@ -70,8 +72,8 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
             transposed = not (root.by_channels or root.as_they_lie or root.rank == 3)
             kept = tuple(sorted(set(uses.kept)))
             both, biased, channels = (root.queries, root.keys), back.biased, root.by_channels
-            rank = root.rank or _shaped(site, root.queries)
-            yield Attention(site, *both, masked, biased, channels, flags, transposed, uses.zeroed, kept, rank)
+            rank, zeroed = root.rank or _shaped(site, root.queries), uses.zeroed
+            yield Attention(site, *both, masked, biased, channels, flags, transposed, zeroed, kept, uses.dropout, rank)
 
 
 def _shaped(site: Site, queries: ast.expr) -> int | None:

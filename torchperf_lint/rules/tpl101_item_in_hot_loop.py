@@ -9,7 +9,8 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.chosen_numbers import only_computes
-from torchperf_lint.facts.consequences import INSTEAD, consequence
+from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
+from torchperf_lint.facts.kept_for_complaints import is_kept_for_complaint
 from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
@@ -149,6 +150,8 @@ class ItemInHotLoop(SourceRule):
 def _of_what_follows(site: Site) -> str | None:
     """What to write instead where adding up and reading later is of no help."""
     then = consequence(site)
+    if then not in INSTEAD and is_kept_for_complaint(site):
+        return INSTEAD[RAISES]
     if then not in INSTEAD and only_computes(site):
         return (
             "leave `.item()` out: a tensor without dimensions is a factor or a term as a number is, and nothing waits "

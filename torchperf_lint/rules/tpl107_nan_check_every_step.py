@@ -148,5 +148,6 @@ _SKIP = (
     "or skip on the device, as a `GradScaler` and an optimizer with `fused=True` do together"
 )
 _REPLACE = (
-    "replace without asking: `torch.nan_to_num(x)`, `x.clamp(low, high)` or `torch.where(torch.isfinite(x), x, y)`"
+    "replace without asking: `torch.nan_to_num(x)`, `x.clamp(low, high)` or `torch.where(torch.isfinite(x), x, y)`, "
+    "with `.all()` for the whole of it; a gradient that goes back to what made the NaN is NaN either way"
 )

@@ -11,6 +11,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.fixed_masks import fixed_in
 from torchperf_lint.facts.hot import place
+from torchperf_lint.facts.mask_shapes import missing_dimensions, tells_nans
 from torchperf_lint.facts.masks import is_mask
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.selected import (
@@ -177,6 +178,7 @@ class DataDependentSize(SourceRule):
             instead=_instead(selection, what).format(
                 mask=mask,
                 whole=_whole(_as_mask(selection, what), mask),
+                wide=_widened(selection, mask),
                 loop=place(loop.path, loop.head, file.path) if loop is not None else "",
             ),
             value=value,
@@ -230,20 +232,30 @@ def _whole(node: ast.expr, mask: str) -> str:
     return mask if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({mask})"
 
 
+def _widened(selection: Selection, mask: str) -> str:
+    """The mask with as many dimensions as what it selects from, as far as those are known."""
+    missing = missing_dimensions(selection)
+    return f"{_whole(selection.mask, mask)}[...{', None' * missing}]" if missing else mask
+
+
 def _instead(selection: Selection, what: str | None) -> str:
     one_value = what is None and selection.form == STORE  # nobody knows how many values there are
-    return (_ONE_VALUE if one_value else "") + _INSTEAD[what]
+    if what in _OF_NANS and tells_nans(selection):
+        return _OF_NANS[what]
+    narrower = what in (WRITTEN, REDUCED) and missing_dimensions(selection) is None
+    return (_ONE_VALUE if one_value else "") + _INSTEAD[what] + (_NARROWER if narrower else "")
 
 
 _AGAIN = "again"
+_NARROWER = "; a mask with fewer dimensions than `x`, one for each row, is `{whole}[..., None]` there"
 _ONE_VALUE = "where one value goes everywhere, `x = torch.where({mask}, value, x)`; else "
 _INSTEAD: dict[str | None, str] = {
-    WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
+    WRITTEN: "compute the new values for all elements and choose: `x = torch.where({wide}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
     SCATTERED: "`x.masked_scatter_({mask}, values)`, the mask widened to the shape of `x` (`{whole}[..., None]`), puts "
     "values of the same dtype there without a count; where one value goes everywhere, "
     "`x = torch.where({mask}, value, x)`",
-    REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum()`, divided by `{whole}.sum()` for a mean; for an "
+    REDUCED: "reduce all elements: `torch.where({wide}, x, 0).sum()`, divided by `{whole}.sum()` for a mean; for an "
     "extreme, fill the others "
     "with what never wins; of a `bincount`, set the `weights` of the others to 0",
     LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum()`, divided by '
@@ -271,3 +283,11 @@ _INSTEAD: dict[str | None, str] = {
     "more",
     None: "keep the full size and a mask beside it, where the algorithm allows that",
 }
+_OF_NANS: dict[str | None, str] = {
+    REDUCED: "reduce all elements: `torch.where({wide}, x, 0).sum()`, divided by `{whole}.sum()` for a mean; what is "
+    "NaN and goes into `x` has to be filled before that, `y = torch.where({mask}, y, 0)`, or its gradient is NaN",
+    LOST: "fill what is NaN before the loss, or its gradient is NaN whatever is chosen of it later: "
+    "`y = torch.where({mask}, y, 0)`; then `reduction=\"none\"` and `torch.where({mask}, loss, 0).sum()`, divided by "
+    "`{whole}.sum()` for a mean",
+}
+"""What a mask leaves out is NaN: 0 times that is NaN in the backward pass."""

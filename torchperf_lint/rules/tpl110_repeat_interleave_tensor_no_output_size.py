@@ -8,7 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.repeating import BESIDE, MADE, NUMBERED, SHARED, SUMMED, Repeated, repeated_by_counts
+from torchperf_lint.facts.repeating import BESIDE, MADE, NUMBERED, SHARED, STORED, SUMMED, Repeated, repeated_by_counts
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -21,8 +21,9 @@ class RepeatInterleaveTensorNoOutputSize(SourceRule):
     Flags `repeat_interleave` by a tensor of counts on the device without `output_size=`, in training steps, forward
     passes and evaluation batches (the last are reported as info), where the host can know the size: positions are
     numbered (`torch.arange(batch)`) of something that has that size already, what the result is put together with is as
-    long (`torch.cat([x, result], dim=-1)`), the function reads the sum of the counts anyway, the counts were uploaded
-    right there, or several results by the same counts need one read only.
+    long (`torch.cat([x, result], dim=-1)`), it has a row for each element that a sparse matrix stores, the function
+    reads the sum of the counts anyway, the counts were uploaded right there, or several results by the same counts need
+    one read only.
 
     ## Why it is slow
     The result is as large as the sum of the counts, so torch reads that sum from the device before it can allocate
@@ -130,7 +131,8 @@ def _written(found: Repeated) -> str | None:
 _INSTEAD = {
     BESIDE: "pass `output_size={size}`: what the result is put together with is as long, which the host knows",
     MADE: "give the number itself, or pass `output_size=`: what was uploaded here is known on the host",
-    NUMBERED: "pass `output_size=`: the length of what these numbers index is known on the host, `nodes.shape[0]`",
+    NUMBERED: "pass `output_size=`: the host knows it from the shape of what these numbers index, which is as long",
+    STORED: "pass `output_size={size}`: it is as long as the matrix stores elements, which the host knows",
     SUMMED: "read the sum first, and pass it: `output_size=total`",
     SHARED: "read the sum once, `total = int({counts}.sum())`, and pass `output_size=total` to each",
     None: "pass `output_size=` where the host knows the size: from a shape, or from where the counts are made",

@@ -8,6 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
+from torchperf_lint.facts.found_in_turn import BEFORE, IN_TURN, found_in_turn
 from torchperf_lint.facts.picked_together import picked_together
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
@@ -122,6 +123,7 @@ class TensorAsIndexOrSize(SourceRule):
         told = found.several or found.again or found.window or found.alone or together or drawn or had is not None
         disputable = hot.optional or not told
         written = short(words(found.operand))
+        turned = found_in_turn(file, place, found.operand) if found.several else None
         at_once = picked_together(place, found.operand) if found.several else None
         return self.found(
             place,
@@ -137,6 +139,8 @@ class TensorAsIndexOrSize(SourceRule):
             if found.text
             else _ALONE
             if found.alone
+            else _FOUND[turned]
+            if turned is not None
             else _SEVERAL
             if found.several
             else _AGAIN
@@ -178,6 +182,12 @@ _SEVERAL = (
     "read all of them in one copy before the loop (`lengths = lengths.tolist()`), keep them as Python integers from "
     "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"
 )
+_FOUND = {
+    IN_TURN: "let the turns gather what they find on the device, and read all of it in one copy after the loop, "
+    "`torch.stack(found).tolist()`, for a loop of its own that takes by it; or pick on the device: "
+    "`x.index_select(0, i.view(1))`",
+    BEFORE: "read it once before the loop, `n = int(n)`, or pick on the device: `x.index_select(0, i.view(1))`",
+}
 _TEXTS = "read all of them in one copy before the loop, `x.tolist()`, and go through that"
 _PICKED = "pick all of them at once, by the index as it is on the device: `{}`"
 _WINDOW = (

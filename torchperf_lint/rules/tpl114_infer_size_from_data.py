@@ -115,7 +115,7 @@ class InferSizeFromData(SourceRule):
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
-_GROUPS = "which the host knows from the batch (`data.num_graphs`) or from a shape (`nodes.size(0)`)"
+_GROUPS = "which the host knows: from the batch (its `num_graphs`), or from the shape of what has a row for each"
 _INSTEAD = {
     "num_classes": "pass `num_classes=`: a setting, or the size of the layer that it goes to",
     "dim_size": f"pass `dim_size=`, the number of groups, {_GROUPS}",

@@ -188,7 +188,16 @@ def _instead(cluster: Cluster, operands: list[str]) -> str:
     # `.item()` takes a tensor of shape [1] as well, which does not stack with one without dimensions.
     stacked = f"[{written}]" if alike else f"[t.reshape(()) for t in ({written})]"
     read = f"compute first, then read in one copy: `{names} = torch.stack({stacked}).tolist()`"
-    return f"{read}, and give `math` the numbers" if any(map(_calls_math, cluster)) else read
+    read += ", and give `math` the numbers" if any(map(_calls_math, cluster)) else ""
+    # Sums of a mask of floats are floats, of which torch takes none for a size or a count.
+    return f"{read}, with `int` around those that have it now" if any(map(_makes_integer, cluster)) else read
+
+
+def _makes_integer(reading: Reading) -> bool:
+    """`int(mask.sum())`; of `int((x > 0).sum())` the number is one anyway."""
+    operand = reading.operand
+    base = operand.func.value if isinstance(operand, ast.Call) and isinstance(operand.func, ast.Attribute) else operand
+    return reading.site.record.callee == "int" and not isinstance(base, ast.Compare)
 
 
 def _calls_math(reading: Reading) -> bool:

@@ -22,6 +22,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.modules_given import takes_modules
+from torchperf_lint.facts.own_batches import own_move, waits_for_nothing
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -79,7 +80,8 @@ class BlockingBatchTransfer(SourceRule):
     says so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
     `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device; `buffer.copy_(batch)`, where the
     buffer lies on the device; and batches that a generator or a `__next__` of the project copies before it hands them
-    to such a loop.
+    to such a loop. Where the `collate_fn` returns objects of a class of the project, whose own `to` takes no
+    `non_blocking`, the advice is for that method.
 
     ## Why it is slow
     A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
@@ -160,6 +162,9 @@ class BlockingBatchTransfer(SourceRule):
             batch = batch_copy(project.values, site.call, site.frame)
             if site.hot.kind == "forward" and (batch is None or not batch.origins):
                 continue
+            own = own_move(site, batch) if batch is not None else None
+            if own is not None and waits_for_nothing(project, own):
+                continue
             joined = _joined(project, site) if batch is None else None
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
@@ -206,16 +211,20 @@ class BlockingBatchTransfer(SourceRule):
         pinning = pinning_of(project, batch.origins)
         first = (converted_first(site.call) or converted_before(site)) if not _follows_a_tensor(file, site) else None
         instead = _MAKE_THERE if _made_here(file, site) else _instead(site.call, first, pinning)
-        as_well = _takes_modules_as_well(file, site)
+        as_well, own = _takes_modules_as_well(file, site), own_move(site, batch)
+        plain = not as_well and own is None
+        if own is not None:
+            instead = own.advice + pinning.advice.removeprefix(" here")
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
             instead=_FOR_BOTH.format(as_well, _device(site.call), pinning.advice) if as_well else instead,
             value=batch,
             hot=site.hot,
-            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+            severity=Severity.INFO if own is not None or site.hot.kind == "eval" else Severity.WARNING,
+            confidence=Confidence.POSSIBLE if own is not None and site.hot.kind == "eval" else None,
             related=[*_loaders(file, pinning), *_in_vain(file, project, pinning)],
-            fix=without_blocking(site, batch) if not as_well and (first is None or not first.made) else None,
+            fix=without_blocking(site, batch) if plain and (first is None or not first.made) else None,
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
 

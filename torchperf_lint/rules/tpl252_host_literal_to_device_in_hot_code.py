@@ -29,6 +29,7 @@ from torchperf_lint.facts.host_data import (
     upload_at,
 )
 from torchperf_lint.facts.made_anew import made_anew
+from torchperf_lint.facts.moved_if_asked import device_by_test
 from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
 from torchperf_lint.facts.normalised import normalised
@@ -160,6 +161,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             if upload is None or is_fallback(site) or _is_told_otherwise(file, site, upload):
                 continue
             upload = upload._replace(kind=NUMBER) if _is_chosen(upload) else upload
+            asked = device_by_test(site, upload.made) if not upload.path else None
+            upload = upload._replace(device=asked) if asked is not None else upload
             yield self._finding(file, site, upload, written.into if written is not None else None)
         for store in element_stores(file):
             yield self._stored(file, store)
@@ -204,7 +207,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` uploads {what} and waits for the copy {site.hot.when}",
-            instead=_instead(file, site, upload) + _copied(site, upload),
+            instead=_number_itself(site, upload) or _instead(file, site, upload) + _copied(site, upload),
             value=tensor(HOST, because, known),
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
@@ -249,7 +252,7 @@ def _made_before(file: SourceFile, site: Site, upload: Upload) -> list[Related]:
 
 def _copied(site: Site, upload: Upload) -> str:
     """What to add to the advice where what is to be kept is changed afterwards."""
-    kept = not upload.scalar and upload.kind in (LITERAL, CONFIGURED)
+    kept = not upload.scalar and upload.kind in (LITERAL, CONFIGURED)  # what is computed of it is another tensor
     return "; use a `.clone()` of it here, which is changed in place" if kept and changed_in_place(site) else ""
 
 
@@ -325,6 +328,34 @@ def _is_chosen(upload: Upload) -> bool:
     if not isinstance(data, ast.IfExp) or data is _data(upload) or upload.kind not in (LITERAL, CONFIGURED):
         return False
     return not any(isinstance(either, ast.List | ast.Tuple | ast.Call) for either in (data.body, data.orelse))
+
+
+def _number_itself(site: Site, upload: Upload) -> str | None:
+    """What to write for one literal that is a factor or term: `2.0` of `x * torch.Tensor([2.0]).cuda()`."""
+    node: ast.expr = site.call
+    while node is not upload.made and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    if upload.kind != LITERAL or upload.scalar or node is not upload.made or not _multiplies(site):
+        return None  # what a function gives of such a tensor is another number
+    data = _data(upload)
+    while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
+        data = data.elts[0]
+    number = isinstance(data, ast.Constant) and isinstance(data.value, int | float)
+    return f"compute with the number itself, `{ast.unparse(data)}`, which fits any shape" if number and data else None
+
+
+def _multiplies(site: Site) -> bool:
+    """Whether an upload, its shape changed at most, is a factor or term beside what has a shape of its own."""
+    parents = site.file.enclosing(site.function).parents
+    node: ast.AST = site.call
+    while isinstance(parent := parents.get(node), ast.Attribute | ast.Call):
+        if isinstance(parent, ast.Attribute) and parent.attr not in ("to", "cuda", "detach", "reshape", "view"):
+            return False
+        if isinstance(parent, ast.Call) and parent.func is not node:
+            return False
+        node = parent
+    other = parent.left if isinstance(parent, ast.BinOp) and parent.right is node else getattr(parent, "right", None)
+    return isinstance(parent, ast.BinOp) and other is not None and site.file.value(other, site).kind == "tensor"
 
 
 def _ones(upload: Upload) -> str:

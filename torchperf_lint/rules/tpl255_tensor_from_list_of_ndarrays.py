@@ -16,6 +16,7 @@ from torchperf_lint.facts.observations import holds_observations
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.scalars import holds_device_scalars
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.told_no_tensors import told_no_tensors
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Edit, Finding, Fix, Safety, Severity
 from torchperf_lint.rule import SourceRule
@@ -113,7 +114,7 @@ class TensorFromListOfNdarrays(SourceRule):
                 continue
             scalar = holds_device_scalars(project.values, data, site.frame)
             if scalar is not None:
-                if site.hot.kind != "data" and not is_fallback(site):
+                if site.hot.kind != "data" and not is_fallback(site) and not told_no_tensors(site, data):
                     yield self._read_one_by_one(file, site, data, scalar)
                 continue
             held = _held(file, site, data)

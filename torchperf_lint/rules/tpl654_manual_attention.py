@@ -175,7 +175,8 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
     if can_scale:
         given.append("scale=...")
     asked = f" where `{attention.flags[0]}` does not ask for the weights" if attention.flags else ""
-    said = f"call `F.scaled_dot_product_attention({', '.join(given)})`{asked}"
+    dropped = f", with `dropout_p=p if self.training else 0.0` for what `{attention.dropout}` does"
+    said = f"call `F.scaled_dot_product_attention({', '.join(given)})`{dropped if attention.dropout else ''}{asked}"
     if not attention.transposed:
         said += (
             ", each laid out as `(batch, heads, positions, channels)` first, with one head where there are no others"
@@ -187,7 +188,7 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
     if attention.masked:
         rows = "; rows that may attend to nothing are set to zero in what it gives" if attention.zeroed else ""
         return f"{said}; a boolean mask is True where attention is paid{rows}"
-    return f"{said}, with `dropout_p=p if self.training else 0.0` where there is dropout"
+    return said
 
 
 _OF_FUSED = 4

@@ -20,6 +20,7 @@ from torchperf_lint.facts.parallel_wrappers import (
 )
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.wrapped_for_once import evaluated_name, is_wrapped_for_once
 from torchperf_lint.facts.wrapping import taken_off_again
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -31,6 +32,18 @@ _CALLERS = 2
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
 
 
+_SPREADS = "copies the model to every device in each forward pass and drives them from one process"
+_DISTRIBUTE = (
+    "start one process a device (torchrun --nproc-per-node=N) and wrap the model in "
+    "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])"
+)
+_EVALUATES = (
+    "to evaluate needs no wrapper: start one process a device (torchrun --nproc-per-node=N), each with the model and a "
+    "part of the data; where a call takes one input, nothing is spread, and the model alone does"
+)
+_LEAVE_OUT = "leave it out, with the `module.` that it puts before the names of the weights"
+
+
 class DataParallel(SourceRule):
     """`nn.DataParallel` drives all devices from one Python process.
 
@@ -39,8 +52,9 @@ class DataParallel(SourceRule):
     `torch.nn.parallel.replicate`, which do by hand what it does; and the same of the project's own: classes that derive
     from it or copy it, and functions named like it that give back nothing else. A class that is not in sight counts by
     a name that begins with `DataParallel`, a model and `device_ids`; criteria and strategies do not. Beside an offered
-    `DistributedDataParallel`, or for one device, it is reported as info. What `data_parallel` spreads only to save
-    samples once in a while is not reported, nor what stands behind a test for machines without CUDA.
+    `DistributedDataParallel` it is reported as info; told one device, it spreads nothing, and is only `possible`. What
+    `data_parallel` spreads only to save samples once in a while is not reported, nor a model that is wrapped for a
+    single forward pass, nor what stands behind a test for machines without CUDA.
 
     ## Why it is slow
     Every forward pass copies the weights to all devices, scatters the batch, runs the replicas in threads that share
@@ -113,14 +127,16 @@ class DataParallel(SourceRule):
                 continue  # without a device it only calls the module
             if site.function == 0 and project.hotness.demonstrations.holds(file.path, site.start[0]):
                 continue
+            if is_wrapped_for_once(site):
+                continue
+            alone = _one_device(site)
             yield self.found(
                 site,
-                message=f"`{file.brief(site.call.func)}` copies the model to every device in each forward "
-                "pass and drives them from one process",
-                instead="start one process a device (torchrun --nproc-per-node=N) and wrap the model in "
-                "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])",
-                severity=Severity.INFO if _offered_beside_better(file) or _one_device(site) else None,
-                confidence=Confidence.LIKELY if site in unseen else None,
+                message=f"`{file.brief(site.call.func)}` "
+                + ("is told one device, on which it only calls the model" if alone else _SPREADS),
+                instead=_LEAVE_OUT if alone else _EVALUATES if evaluated_name(site) is not None else _DISTRIBUTE,
+                severity=Severity.INFO if _offered_beside_better(file) or alone else None,
+                confidence=Confidence.POSSIBLE if alone else Confidence.LIKELY if site in unseen else None,
                 related=[
                     file.related(path, call.line, call.column, "it is wrapped here", len(call.callee))
                     for path, call in wrappings_inside(project, file.path, site.record)
