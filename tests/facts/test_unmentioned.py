@@ -103,6 +103,27 @@ def test_a_function_that_runs_by_a_guess_is_asked_in_libraries_too():
     assert not holds("blur", GUESS, {"layers.py": LAYERS.format("", "")})
 
 
+EXPLAINED = [
+    '"""Blur.\n\n    Args:\n        x: of shape (n, c)\n    """',
+    '"""Blur.\n\n    Parameters\n    ----------\n    x : Tensor\n    """',
+    '"""Blur.\n\n    :param x: of shape (n, c)\n    """',
+]
+
+
+@pytest.mark.parametrize("told", EXPLAINED)
+def test_what_a_library_explains_to_users_is_offered_to_them(told):
+    layers = LAYERS.format("", "").replace("def blur(x):\n", f"def blur(x):\n    {told}\n")
+    library = {"layers.py": layers, "__init__.py": "from .layers import Used"}
+    assert not holds("blur", GUESS, library)
+    assert holds("blur", GUESS, {"train.py": TRAIN.format(""), "layers.py": layers})  # its own programs would run it
+
+
+@pytest.mark.parametrize("told", ['"""Blur x."""', '"""Args are for others."""', "args = 'Args:'"])
+def test_what_a_docstring_only_names_is_left_over_in_libraries(told):
+    layers = LAYERS.format("", "").replace("def blur(x):\n", f"def blur(x):\n    {told}\n")
+    assert holds("blur", GUESS, {"layers.py": layers, "__init__.py": "from .layers import Used"})
+
+
 def test_talk_of_a_name_is_no_use_of_it_where_there_are_programs():
     talk = '"""Left and blur were tried."""\n# Left(), blur()\nlabel = "Left of it"\n'
     assert holds("Left.forward", SURE, files(talk))

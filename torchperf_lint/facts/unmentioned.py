@@ -3,7 +3,7 @@
 What a library offers is called by who installs it, and names there say little: readers found most findings right that
 stand in classes of libraries which their own files never name. A repository whose programs train runs what these name,
 and what is left over they do not. A function whose only reason is that it takes tensors is seldom run by anyone where
-nothing names it, in libraries neither.
+nothing names it, in libraries neither, unless a docstring explains to users what it takes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Unmentioned:
         if not called and GUESSED in role.because and offered:
             unused = not record.decorators and self._is_unnamed(key.path, record.name, beside)
             if unused or record.class_index < 0:
-                return unused
+                return unused and (beside or not self._is_explained(key.path, record.name))
         if record.class_index < 0 or not beside:
             return False
         cls = self.index.outlines[key.path].classes[record.class_index]
@@ -132,6 +132,15 @@ class Unmentioned:
             self._known[path, name] = not self._is_written_elsewhere(path, name, in_code)
         return self._known[path, name]
 
+    def _is_explained(self, path: str, name: str) -> bool:
+        """Whether a docstring tells users of a library what a function takes: it is offered to them, though nothing of
+        the library runs it. Readers of whole files found what stands in such functions worth a change."""
+        own = _own_lines(self.index.outlines[path], name)
+        if own is None or name.startswith("_"):
+            return False
+        told = _DOCSTRING.search("\n".join(self.text(path).splitlines()[own[0] - 1 : own[1]]))
+        return told is not None and _TAKES.search(told[1]) is not None
+
     def _may_name(self, name: str) -> Sequence[str]:
         """The files that may name a function or class; where many are asked for, those in which it is a word."""
         return self.programs.telling if len(self._known) < _FEW_NAMES else self._naming.get(name, ())
@@ -166,6 +175,9 @@ class Unmentioned:
 
 
 _WORD = pattern(r"\w+")
+_DOCSTRING = pattern(r":[ \t]*(?:#[^\n]*)?\n[ \t]*r?(?:\"\"\"|''')(.*?)(?:\"\"\"|''')", re.DOTALL)
+_TAKES = pattern(r"^[ \t]*(?:Args|Arguments|Parameters|Inputs?|Params)[ \t]*:?[ \t]*$|^[ \t]*:param\b", re.MULTILINE)
+"""How docstrings of Google's, numpy's and Sphinx' style begin to tell of parameters."""
 
 
 def _word(name: str) -> re.Pattern[str]:
