@@ -34,13 +34,17 @@ def test_what_a_caller_makes_is_told_where_it_is_used(given):
     assert source.startswith("`rows` is host memory (`torch.arange`, line ")
 
 
+def test_a_size_put_into_what_a_caller_makes_leaves_it_on_the_host():
+    assert told(before="rows[3] = int(tags.shape[0])") == ["`torch.arange(...)` fills host memory"]
+
+
 @pytest.mark.parametrize(
     "other",
     [
         {"made": "torch.arange(len(tags), device=x.device)"},
         {"made": "torch.arange(len(tags)).cuda()"},
         {"made": "tags.argmax(1)"},
-        {"before": "rows[3] = int(tags.shape[0])"},
+        {"before": "rows.copy_(read())"},
         {"before": "rows = rows.to(x.device)"},
         {"within": "rows = rows.to(x.device)"},
     ],

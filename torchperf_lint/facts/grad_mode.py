@@ -30,6 +30,7 @@ class GradMode:
         self.hotness = hotness
         self.index: Index = hotness.index
         self._off: dict[tuple[FunctionKey, int], bool] = {}
+        self._depending: dict[FunctionKey, bool] = {}
 
     def records(self, path: str, position: Position) -> bool:
         """Whether gradients are recorded at a place, as far as the project shows; not under a mode that depends."""
@@ -47,7 +48,10 @@ class GradMode:
 
     def _depends(self, key: FunctionKey) -> bool:
         """`set_grad_enabled(training)`: whoever needs to be sure has to show a backward pass."""
-        return any(last_part(call.callee) == "set_grad_enabled" for call in self.index.calls_in(key))
+        if key not in self._depending:
+            calls = self.index.calls_in(key)
+            self._depending[key] = any(last_part(call.callee) == "set_grad_enabled" for call in calls)
+        return self._depending[key]
 
     def _region_is_off(self, path: str, index: int, hops: int) -> bool:
         regions = self.index.outlines[path].regions

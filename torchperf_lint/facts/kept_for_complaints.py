@@ -14,11 +14,12 @@ def is_kept_for_complaint(place: Place) -> bool:
     statement = enclosing.statement(place.expression)
     if body is None or not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return False
-    asked = [_branch(enclosing.parents, name) for name in body.reads(place.function, statement.targets[0].id)]
-    return bool(asked) and all(
-        branch is not None and not branch.orelse and (leaves(branch.body) or only_speaks(branch.body))
-        for branch in asked
-    )
+    reads = body.reads(place.function, statement.targets[0].id)
+    return bool(reads) and all(_complains(_branch(enclosing.parents, name)) for name in reads)
+
+
+def _complains(branch: ast.If | None) -> bool:
+    return branch is not None and not branch.orelse and (leaves(branch.body) or only_speaks(branch.body))
 
 
 def _branch(parents: dict[ast.AST, ast.AST], name: ast.AST) -> ast.If | None:
