@@ -44,7 +44,6 @@ def test_a_size_put_into_what_a_caller_makes_leaves_it_on_the_host():
         {"made": "torch.arange(len(tags), device=x.device)"},
         {"made": "torch.arange(len(tags)).cuda()"},
         {"made": "tags.argmax(1)"},
-        {"before": "rows.copy_(read())"},
         {"before": "rows = rows.to(x.device)"},
         {"within": "rows = rows.to(x.device)"},
     ],
