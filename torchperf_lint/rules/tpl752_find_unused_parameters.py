@@ -83,7 +83,7 @@ class FindUnusedParameters(SourceRule):
     `static_graph=True` finds them once.
 
     ## When it is fine
-    Where a pass takes one of several branches, and with `static_graph=True`:
+    Where a pass takes one of several branches, where the model is only evaluated, and with `static_graph=True`:
     ```python
     from torch import nn
     from torch.nn.parallel import DistributedDataParallel
@@ -123,6 +123,8 @@ class FindUnusedParameters(SourceRule):
             switch = _switch(site)
             if switch is None or is_true(site.keyword("static_graph")) or asked_for(file, site.call, site.function):
                 continue
+            if _is_evaluated(file, site):
+                continue
             known = file.denotes(site.call.func, site) in _DDP and _is_whole(file, project, site)
             if not known and file.weakest is not Confidence.POSSIBLE:
                 continue
@@ -142,6 +144,14 @@ class FindUnusedParameters(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """No probe looks at the search."""
         return unmeasured(run, finding.location, "no probe looks at the search for unused parameters")
+
+
+def _is_evaluated(file: SourceFile, site: Site) -> bool:
+    """`model.eval()`, then `DDP(model, ...)`, and no `train()`: without a backward pass nothing is searched."""
+    model = chain(site.call.args[0]) if site.call.args else ""
+    modes = [c for c in file.outline.calls if c.function == site.function and c.callee.startswith(f"{model}.")]
+    trained = any(c.callee == f"{model}.train" for c in modes)
+    return not trained and any(c.callee == f"{model}.eval" and c.line < site.record.line for c in modes)
 
 
 def _switch(site: Site) -> ast.keyword | None:
