@@ -154,7 +154,7 @@ def _write(path: Path, held: object) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(held, file, separators=(",", ":"))
+            file.write(json.dumps(held, separators=(",", ":")))
         Path(temporary).replace(path)
     except OSError as error:
         logger.debug("cannot write %s: %s", path, error)
