@@ -1,5 +1,6 @@
-"""What every test stands on: the signals as a terminal leaves them."""
+"""What every test stands on: the signals as a terminal leaves them, and a heap that is quickly gone through."""
 
+import gc
 import signal
 
 import pytest
@@ -12,3 +13,9 @@ def default_dispositions():
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
+
+
+def pytest_collection_finish():
+    """Thousands of tests lie in memory now, and each `gc.collect()` of a test would go through all of them."""
+    gc.collect()
+    gc.freeze()
