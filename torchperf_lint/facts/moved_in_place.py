@@ -3,7 +3,8 @@
     for key, value in batch.items():           move_dict_to_device(batch, device)
         batch[key] = value.to(device)
 
-The second is a function of the project that does the first with what it is given; it may hand that back, too.
+The second is a function of the project that does the first with what it is given; it may hand that back, too. Either
+may stand in `if torch.cuda.is_available():`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.device_tests import is_option, says_cuda
 from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_text
@@ -189,17 +191,28 @@ def _names_after(statement: ast.stmt, given: str, parameter: str, returned: list
 
 
 def _always_before(statement: ast.stmt, name: str, frame: Frame, body: Body) -> bool:
-    """Whether a statement has ended where all that the name may hold has come by it."""
+    """Whether a statement has ended where all that the name may hold has come by it, with a device."""
     start = (statement.lineno, statement.col_offset + 1)
     if (statement.end_lineno or 0, (statement.end_col_offset or 0) + 1) > frame.at:
         return False
-    block = tuple(part for part in body.block_of(frame.function, start) if part[0] != statement.lineno)
+    around = (part for part in body.block_of(frame.function, start) if part[0] != statement.lineno)
+    block = tuple(part for part in around if part not in _with_a_device(frame.function, body))
     if body.block_of(frame.function, frame.at)[: len(block)] == block:
         bound = body.reaching(frame.function, name, frame.at) or ()
         made = statement.value if isinstance(statement, ast.Assign) else None
         return all(d.end <= start or (made is not None and d.value is made) for d in bound)
     bound = [d for d in body.reaching(frame.function, name, frame.at) or () if not isinstance(d.value, ast.Constant)]
     return bool(bound) and all(d.end <= start and d.block[: len(block)] == block for d in bound)
+
+
+def _with_a_device(function: int, body: Body) -> frozenset[tuple[int, str]]:
+    """The blocks of a function that run with a device: `if torch.cuda.is_available():`, `if args.cuda:`."""
+    tests = (s for s in body.statements(function) if isinstance(s, ast.If))
+    return frozenset((s.lineno, "body") for s in tests if is_option(s.test) or _asks_the_machine(s.test))
+
+
+def _asks_the_machine(test: ast.expr) -> bool:
+    return isinstance(test, ast.Call) and says_cuda(test)
 
 
 def _goes_to_device(values: Values, found: InPlace, frame: Frame) -> bool:
