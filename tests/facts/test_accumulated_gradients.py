@@ -36,6 +36,16 @@ def test_what_the_optimizer_waits_for(body, default, waits, opt_in):
     assert [(a.waits, a.opt_in) for a in found] == ([(waits, opt_in)] if waits else [])
 
 
+@pytest.mark.parametrize(("default", "opt_in"), [("1", True), ("4", False)])
+def test_an_option_that_is_one_by_default(default, opt_in):
+    declared = f"parser = ArgumentParser()\nparser.add_argument('--every', default={default})\n"
+    step = "if (i + 1) % k.every == 0: opt.step(); opt.zero_grad()"
+    options = f"from argparse import ArgumentParser\n{declared}args = parser.parse_args()\n"
+    code = HEAD + options + TRAIN.format(body=step, default="")
+    found = _found(code.replace("k.every", "args.every"))
+    assert [(a.waits, a.opt_in) for a in found] == [("`args.every`", opt_in)]
+
+
 def test_a_file_that_speaks_of_the_exchange_knows_about_it():
     text = HEAD + TRAIN.format(body="if i % k == 0: opt.step(); opt.zero_grad()", default="")
     assert not _found(text + "\ndef other(net):\n    return net.no_sync()\n")

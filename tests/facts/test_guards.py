@@ -66,6 +66,8 @@ RARE = [
     ("save_scans", "debug", False),
     ("self.save_images", "debug", False),
     ("self.opt.save_test_images", "debug", False),
+    ("network_gui.conn == None", "debug", False),
+    ("self.viewer is not None", "debug", False),
     ("not should_log", "cadence", True),
     ("not not should_log", "cadence", False),
     ("self.should_save(step)", "cadence", False),

@@ -143,6 +143,7 @@ def test_returns_keep_chains():
     [
         ("for x in xs:\n    pass", [("loop", 2, 2)]),
         ("while True:\n    pass", [("loop", 2, 2)]),
+        ("while self.viewer.is_open:\n    pass", [("debug", 2, 2), ("loop", 2, 2)]),
         ("for x in xs:\n    pass\nelse:\n    a", [("loop", 2, 2)]),
         ("r = [f(x) for x in xs]", [("comprehension", 1, 1)]),
         ("r = {k: v for k, v in xs}", [("comprehension", 1, 1)]),

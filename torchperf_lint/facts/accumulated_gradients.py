@@ -20,6 +20,7 @@ from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.seen_constants import constants
 from torchperf_lint.facts.signatures import defaulted
 from torchperf_lint.facts.source import Site, SourceFile
 
@@ -124,11 +125,12 @@ def _is_of_an_optimizer(call: ast.Call) -> bool:
 
 
 def _is_one(site: Site, count: ast.expr) -> bool:
-    """Whether a count is a parameter whose default is one."""
+    """Whether a count is one unless somebody asks for more: by an option's or a parameter's default."""
     body = site.file.project.body(site.file.path)
-    if body is None or not isinstance(count, ast.Name):
+    if body is None:
         return False
     given = body.functions[site.function]
-    if not isinstance(given, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    return any(name == count.id and is_literal(value, 1) for name, value in defaulted(given.args))
+    own = defaulted(given.args) if isinstance(given, ast.FunctionDef | ast.AsyncFunctionDef) else ()
+    if any(name == chain(count) and is_literal(value, 1) for name, value in own):
+        return True
+    return constants(site.file.project, count, FunctionKey(site.file.path, site.function)) == {1}

@@ -54,6 +54,7 @@ _KEEPS = pattern(
     r"^_?(?:set|add|register|load|save|log|update|apply|init|reset|print|freeze|push|enqueue|write)(?:_|$)"
 )
 """What methods are called that keep what they are given, or show it."""
+_OPTIMIZER = pattern(r"(?:^|[._])(?:optim(?:izer)?s?|opt)\d*$")
 _REDUCTIONS = frozenset("sum max min mean argmax argmin argsort cumsum prod round floor ceil std var".split())
 
 
@@ -236,6 +237,8 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
         return _moved_module(values, node, base, name, frame)
     if name == "forward":
         return module_output(values, node, base, frame)
+    if name == "state_dict" and _OPTIMIZER.search(chain(node.func).removesuffix(".state_dict")):
+        return UNKNOWN  # whatever a registry makes: learning rates are there, too, which are numbers of the host
     part = _part_of_module(base, name)
     if part is None:
         return _submodule(values, node, base, frame)

@@ -222,6 +222,9 @@ class _Outliner:
         self.inner_block(node.orelse, context)
 
     def while_(self, node: ast.While, context: Context) -> None:
+        guard = guards.guard(node.test)
+        if guard is not None and guard.kind == "debug" and not guard.otherwise:  # as long as somebody looks on
+            context = self.notes.region(guard.kind, context, node.body, guard.text)
         inside = self.loop(node, context, conditions.short(f"while {conditions.words(node.test)}"), None)
         self.expressions(node.test, inside)
         self.inner_block(node.orelse, context)

@@ -83,8 +83,8 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
             self.log("loss", loss)
             return loss
     ```
-    A bar that shows host numbers is drawn again in every step of a training loop, which is reported as info; after each
-    evaluation batch, and in a class that is a progress bar itself, that is only `possible`.
+    A bar that shows host numbers is drawn again in every step, too; what that costs is not measured, and it is only
+    `possible`.
 
     ## Fix safety
     There is no automatic fix yet: a cadence changes what is shown.
@@ -135,7 +135,6 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
         refresh = site.keyword("refresh")
         if call.kind != BAR or is_false(refresh) or is_written_within(file, site.call):
             return  # of a text with a tensor in it TPL104 tells
-        trains = hot.kind == "step" and hot.loop is not None and not hot.optional
         yield self.found(
             site,
             message=f"`{file.brief(site.call.func)}(...)` {_REDRAWS} {hot.when}",
@@ -143,7 +142,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
             "`if step % n == 0:`",
             hot=hot,
             severity=Severity.INFO,
-            confidence=None if trains else Confidence.POSSIBLE,
+            confidence=Confidence.POSSIBLE,  # readers find it a matter of taste, and nobody has measured it
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

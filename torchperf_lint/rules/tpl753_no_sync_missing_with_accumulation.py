@@ -9,7 +9,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulated_gradients import accumulated_gradients
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -19,8 +19,8 @@ class NoSyncMissingWithAccumulation(SourceRule):
     ## What it does
     Flags `loss.backward()` in a training loop that runs a `DistributedDataParallel` model, where the optimizer steps
     only every so many batches (`if (i + 1) % k == 0:`, or after a loop over parts of the batch) and nothing in the
-    file keeps the gradients from being exchanged. Where a parameter is one by default, so that nothing is accumulated
-    unless a caller asks for it, it is info.
+    file keeps the gradients from being exchanged. Where an option or a parameter is one by default, so that nothing is
+    accumulated unless somebody asks for it, it is only `possible`.
 
     ## Why it is slow
     Each backward pass averages all gradients over all processes. Only those that the optimizer is about to use need
@@ -108,7 +108,7 @@ class NoSyncMissingWithAccumulation(SourceRule):
                 instead=f"run forward and backward under `{found.model}.no_sync()` for all batches but the last before "
                 "a step",
                 hot=found.site.hot,
-                severity=Severity.INFO if found.opt_in else None,
+                confidence=Confidence.POSSIBLE if found.opt_in else None,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
