@@ -27,6 +27,12 @@ from torchperf_lint.facts.once import set_up_once
         ("if self.step != step: self.grid = make(step); self.step = step", False),
         ("if self.last != step: self.grid = make(step); self.last = step", False),
         ("if self.last != t: self.grid = make(t); self.last = t", True),  # a length
+        ("if self.cos[0, 0] == 0: self.cos, self.sin = make()", True),
+        ("if self.cos[0, 0] == 0: self.cos = make()", True),
+        ("if self.cos[0, 0] == 0: self.sin = make()", False),
+        ("if self.cos[0, 0] != 0: self.cos = make()", False),
+        ("if cos[0, 0] == 0: cos = make()", False),
+        ("if self.n == 10: self.n = 0", False),
         ("if self.teacher == 'self': self.teacher = deepcopy(model)", True),
         ("if self.teacher == 'self': self.other = deepcopy(model)", False),
         ("if self.mode == 'train': self.mode = 'test'", False),

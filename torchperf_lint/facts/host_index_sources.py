@@ -29,6 +29,7 @@ from torchperf_lint.facts.matched_indices import matched_elsewhere
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.packed_lengths import mask_of_lengths
 from torchperf_lint.facts.put_into import written_into
+from torchperf_lint.facts.repeated_lists import instead_of, repeated_list
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.tables_of_indices import table_of_row
 from torchperf_lint.facts.typed_as_host import typed_as_host
@@ -65,6 +66,8 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         )
     if isinstance(index, ast.ListComp):
         return _counted(index)
+    if repeated_list(index) is not None:
+        return Source("a list is host memory", instead_of(index), evident=False)
     if isinstance(index, ast.Attribute):
         return _attribute(spot, index) or _list(spot, index) or _held_array(spot, index) or _configured(spot, index)
     table = table_of_row(spot, index)

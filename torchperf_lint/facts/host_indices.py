@@ -16,6 +16,7 @@ from torchperf_lint.facts.index_uses import parts_of_index
 from torchperf_lint.facts.left_behind import LeftBehind
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.repeated_lists import repeated_list
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes
 from torchperf_lint.facts.steady_indices import steady_index
@@ -38,6 +39,7 @@ _MAY_BE_ON_HOST = (
 _LISTED = (
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.[\w.]+[\[\]]|(?:torch\.)?\w*[tT]ensor\()"),
     pattern(r"\[(?<=\w\[)\w+, \w+\] = "),
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*\[\d+\] \* "),
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*\[[^\[\]\n]+ for \w+ in range\("),
     pattern(
         r" = (?:(?<=idx = )|(?<=ind = )|(?<=index = )|(?<=indices = )|(?<=inds = )|(?<=ids = )|(?<=perm = )|"
@@ -134,6 +136,7 @@ def _indices(spot: Spot) -> Iterator[ast.expr]:
         of_list = (
             isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and isinstance(part.slice, ast.Name)
         )
+        of_list = of_list or repeated_list(part) is not None
         if several or of_list or isinstance(part, _MAY_BE_SEVERAL) or table_of_row(spot, part) is not None:
             yield part
 

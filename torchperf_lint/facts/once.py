@@ -35,6 +35,8 @@ def set_up_once(node: ast.If) -> bool:
         return True
     if _kept_for_key(node.test, node.body) or _replaces_the_word(node.test, node.body):
         return True
+    if _is_still_empty(node):
+        return True
     if _flag_is_turned(node):
         return True
     missing = missing_in(node.test)
@@ -82,6 +84,19 @@ def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
             return True
         stack += children_of(node)
     return False
+
+
+def _is_still_empty(node: ast.If) -> bool:
+    """`if self.table[0, 0] == 0: self.table, self.other = make()`: one element says that nothing was filled in yet."""
+    test = node.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) != 1:
+        return False
+    table = chain(test.left.value) if isinstance(test.left, ast.Subscript) else ""
+    if not table.startswith("self.") or not isinstance(test.comparators[0], ast.Constant):
+        return False
+    targets = (t for s in node.body if isinstance(s, ast.Assign) for t in s.targets)
+    written = (part for t in targets for part in (t.elts if isinstance(t, ast.Tuple) else [t]))
+    return any(chain(part) == table for part in written)
 
 
 def _flag_is_turned(node: ast.If) -> bool:

@@ -48,7 +48,8 @@ MODULE_NAME = pattern(
     r"policy|critic|actor|agent|denoiser|vocoder|unet|vae|lstm|gru|rnn|mlp|cnn|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
     r"extractor|transformer|predictor|(?:net)?[DG](?:_[A-Z]{1,2})?|net[DG]_[A-Z]2[A-Z])\d*"
     r"(?:_(?:ema|target|local|old|ref|student|teacher|module|layer|\d+))?$"
-    r"|^(?:ln|bn|(?:\w+_)?(?:layer|batch|rms|group)norm)(?:_?\d+|_(?:pre|post|final|out|in|\d+))?$",
+    r"|^(?:ln|bn|(?:\w+_)?(?:layer|batch|rms|group)norm)(?:_?\d+|_(?:pre|post|final|out|in|\d+))?$"
+    r"|^to_(?:[qkv]|kv|qk|qkv|out|logits)$",
     re.IGNORECASE,
 )
 
