@@ -31,8 +31,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     ## What it does
     Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
-    changes, `x[:, [0] * n]` too; on lines that run every training step or forward pass. Also `x[range(n), labels]`, a list or array that an
-    object was given once (`x[:, self.kept]`), a row of a table of lists (`x[..., self.planes[0]]`), a list that a
+    changes, `x[:, [0] * n]` too; on lines that run every training step or forward pass. Also `x[range(n), labels]`, a
+    list or array that an object was given once (`x[:, self.kept]`), a row of a table of lists (`x[..., self.planes[0]]`), a list that a
     configuration holds (`x[..., self.config.target_indices]`), a mask of lengths that were copied for
     `pack_padded_sequence`, an index that a module keeps as a plain attribute, which stays in host memory when the
     module moves, what torch made on the host some lines before, a numpy array or a tensor of the host's data that picks
