@@ -96,6 +96,18 @@ def test_over_a_dict_of_parameters(made, over, expected):
         ("q = torch.norm(p); p.mul_(q if q > 0 else 1).add_(p.grad, alpha=-lr)", []),
         ("torch.max(most, p.grad, out=most); p.mul_(1 - lr).add_(most, alpha=-lr)", [OPTIMIZER]),
         ("p.mul_(1 - lr).add_(p.grad / p.grad.max(), alpha=-lr)", []),
+        (
+            "state = self.state[p]\n                "
+            "if len(state) == 0: state['m'] = nn.init.constant_(torch.empty_like(p), 0.1)\n                "
+            "m = state['m']; m.mul_(0.9).add_(p.grad, alpha=0.1); p.add_(m, alpha=-lr)",
+            [OPTIMIZER],
+        ),
+        (
+            "state = self.state[p]\n                "
+            "if lr > 0: state['m'] = nn.init.constant_(torch.empty_like(p), 0.1)\n                "
+            "m = state['m']; m.mul_(0.9).add_(p.grad, alpha=0.1); p.add_(m, alpha=-lr)",
+            [],
+        ),
     ],
 )
 def test_in_an_optimizer(turn, expected):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.once import set_up_once
 from torchperf_lint.facts.syntax import names_of, nodes_of
 
 _IN_PLACE = frozenset("mul_ div_ add_ sub_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sign_ neg_".split())
@@ -113,7 +114,7 @@ def is_elementwise(loop: ast.For) -> bool:
     operations = 0
     if _is_decided_by_norms(loop):
         return False
-    for node in ast.walk(loop):
+    for node in _of_each_step(loop):
         if isinstance(node, ast.Call):
             name = last_part(chain(node.func))
             if name not in _FORMS and name not in _FREE and not _of_several(node, name):
@@ -122,6 +123,15 @@ def is_elementwise(loop: ast.For) -> bool:
         elif isinstance(node, ast.While | ast.Lambda | ast.ListComp | ast.Await):
             return False
     return operations >= 2
+
+
+def _of_each_step(loop: ast.For) -> Iterator[ast.AST]:
+    """The parts of a turn, without what sets up the state of a parameter in its first step."""
+    stack: list[ast.AST] = [loop]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += node.orelse if isinstance(node, ast.If) and set_up_once(node) else ast.iter_child_nodes(node)
 
 
 def _of_several(call: ast.Call, name: str) -> bool:
