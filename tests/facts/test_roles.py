@@ -57,6 +57,8 @@ HOOKS = {
     "of an indirect callback": ("step", CALLBACK + method("class MixCallback(Callback)", "after_loss(self)")),
     "after_pred": ("step", CALLBACK + method("class MixCallback(Callback)", "after_pred(self)")),
     "after_backward": ("step", CALLBACK + method("class MixCallback(Callback)", "after_backward(self)")),
+    "training_step_end": ("step", CALLBACK + method("class A(Callback)", "training_step_end(self, outputs)")),
+    "validation_step_end": ("eval", CALLBACK + method("class A(Callback)", "validation_step_end(self, outputs)")),
     "on_train_batch_end": ("step", CALLBACK + method("class A(Callback)", "on_train_batch_end(self, trainer)")),
     "a hook of transformers": (
         "step",

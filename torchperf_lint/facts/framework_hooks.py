@@ -40,6 +40,7 @@ _ENGINE_EVAL = Role("eval", "is what an ignite engine calls for every batch", "e
 DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
 _STEP_HOOKS = {
     "training_step",
+    "training_step_end",  # of Lightning before 2.0, as its two likes below
     "on_train_batch_start",
     "on_train_batch_end",
     "on_before_backward",
@@ -69,7 +70,9 @@ _STEP_HOOKS = {
 }
 _EVAL_HOOKS = {
     "validation_step",
+    "validation_step_end",
     "test_step",
+    "test_step_end",
     "predict_step",
     "prediction_step",
     "on_validation_batch_start",
