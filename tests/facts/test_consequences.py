@@ -284,6 +284,7 @@ class Net(nn.Module):
     [
         ("if n == 0:\n            return 0.0\n        else:\n            return x.sum() / n", DIVIDES),
         ("if not n > 0:\n            return x.sum() * 0\n        return torch.div(x.sum(), n)", DIVIDES),
+        ("if n == 0:\n            y = torch.tensor(1.0)\n        else:\n            y = x.sum() / float(n)", DIVIDES),
         ("if (x > 0).any():\n            y = x.sum() / (x > 0).sum()\n        else:\n            y = 0", DIVIDES),
         ("if best is None or n < best:\n            best = n\n            best_at = i", KEEPS),
         ("if n < best:\n            best = n\n            best_at = self.place(i)", DECIDES),

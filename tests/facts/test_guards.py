@@ -140,6 +140,7 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "index == None",
     "step % 10 == 0 or targets is None",
     "step % 10 == 0 or self.targets is not None",
     "main and not debug",

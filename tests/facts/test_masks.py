@@ -91,6 +91,7 @@ def shown(expression):
         "option.train_mask",
         "option.ndata['val_mask'].bool()",
         "option.train_mask[:, 0] * option.test_mask[:, 0]",
+        "{'mask': low}['mask']",
     ],
 )
 def test_a_boolean_tensor_is_a_mask(expression):
@@ -112,7 +113,8 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "x.argsort()",
         "(x > 0).all()",
         "x is None",
-        "{'mask': low}['mask']",
+        "{'mask': low, **option}['mask']",
+        "{'mask': index}['mask']",
         "torch.zeros_like(low, dtype=torch.long)",
         "low + index",
         "option.train_idx",

@@ -18,6 +18,7 @@ from torchperf_lint.facts.sizing import sized
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 from torchperf_lint.facts.truths import truths
+from torchperf_lint.model import Confidence
 
 STEP = """\
 def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device, flag, limit):
@@ -254,6 +255,20 @@ def test_any_of_another_name_asks_nothing_for_its_truth():
 def test_functions_of_math_read_what_they_are_given(body, expected):
     file = in_step(body, before="import math")
     assert written(reading.operand for reading in conversion_readings(file)) == expected
+
+
+@pytest.mark.parametrize(
+    ("filled", "confidence"),
+    [
+        ("one_hot[0, k] = 1", Confidence.CERTAIN),
+        ("one_hot[0, k] = 1; kept.append(k)", Confidence.POSSIBLE),
+        ("one_hot[0] = limit[k]", Confidence.POSSIBLE),
+    ],
+)
+def test_a_number_that_only_fills_a_table_of_the_host_is_needed_there_by_nobody(filled, confidence):
+    upload = "loss = (one_hot.cuda() * out).sum()"
+    file = in_step(f"k = out.argmax().item()\none_hot = torch.zeros(1, 9)\n{filled}\n{upload}")
+    assert [reading.read.value.confidence for reading in item_readings(file)] == [confidence]
 
 
 def test_only_hot_nodes_are_given():

@@ -8,7 +8,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.round_trips import comes_back, is_packed, round_trip
+from torchperf_lint.facts.round_trips import comes_back, comes_back_in_table, is_packed, round_trip
 from torchperf_lint.facts.source import SourceFile
 
 HELPERS = """
@@ -46,6 +46,7 @@ def back(code):
         "_, first = np.unique(x.cpu().numpy(), return_index=True)\nz = y[first, 0]",
         "b = torch.zeros(3, 4).scatter_(1, x.cpu(), 1)\nb = b.cuda()",
         "b = one_hot(x.cpu(), 4)[:, 1:]\nb = b.cuda()",
+        "k = np.argmax(x.cpu().data.numpy())\nb = np.zeros((1, 9))\nb[0][k] = 1\nb = torch.from_numpy(b).cuda()",
     ],
 )
 def test_it_comes_back(code):
@@ -73,10 +74,29 @@ def test_it_comes_back(code):
         "n = x.cpu()\nz = y[: n[0]]",
         "order = x.cpu().argsort()\nz = parts[order]",
         "order = x.cpu()\ny_host = y.cpu()\nz = y_host[order]",
+        "k = x.cpu().argmax()\nb = {}\nb[k] = 1\nb = torch.tensor(b).cuda()",
+        "k = x.cpu().argmax()\nb = np.zeros(9)\nb[k] = 1\nparts.append(b)",
     ],
 )
 def test_it_stays_or_becomes_something_else(code):
     assert not back(code)
+
+
+@pytest.mark.parametrize(
+    ("then", "only"),
+    [
+        ("b[0, k] = 1", True),
+        ("assert k != None\nb[0][k] = 1", True),
+        ("b[0, k] = 1\nprint(k)", False),
+        ("b[0, k] = 1\nparts.append(a)", False),
+        ("b[0] = 1 + k", False),
+    ],
+)
+def test_it_only_says_where_a_table_is_filled(then, only):
+    code = f"a = x.cpu().numpy()\nk = a.argmax()\nb = np.zeros((1, 9))\n{then}\nc = torch.from_numpy(b).cuda() * x"
+    files = texts(HEAD + indent(f"for i in range(9):\n{indent(code, '    ')}", "    ") + "\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert comes_back_in_table(file, next(file.looped_calls("cpu"))) is only
 
 
 def test_what_worked_on_it_is_told():

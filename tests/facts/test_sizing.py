@@ -239,3 +239,27 @@ def test_the_bounds_that_a_part_of_what_is_given_holds(given, operands):
     files = texts(code)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [ast.unparse(one.operand) for one in sized(file)] == operands
+
+
+@pytest.mark.parametrize(
+    ("given", "bound", "expected"),
+    [
+        ("cfg.parts", "pass", ["labels[i]"]),
+        ("self.config.data.parts", "pass", ["labels[i]"]),
+        ("self.parts", "pass", []),
+        ("x", "pass", []),
+        ("cfg.parts", "table = load()", []),
+    ],
+)
+def test_a_part_of_a_configuration_is_no_tensor(given, bound, expected):
+    files = texts(f"""
+        def score(x, labels, table):
+            {bound}
+            return [x[i] == part for i in range(9) for part in table[labels[i]]]
+
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor, labels: torch.Tensor, cfg):
+                return score(x.cuda(), labels.cuda(), {given})
+    """)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [ast.unparse(one.operand) for one in sized(file)] == expected

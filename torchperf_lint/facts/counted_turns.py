@@ -79,8 +79,8 @@ def is_single_turn(test: ast.expr) -> bool:
     counter = "step" if of_state else name_of(left)  # `group["step"] == 0` of an optimizer
     if not _COUNTER_NAME.search(counter) or _counts_parts(right):
         return False
-    if isinstance(right, ast.Constant) and isinstance(right.value, str):
-        return False  # `padding_index == "last"`: a choice of the configuration
+    if isinstance(right, ast.Constant) and isinstance(right.value, str | None):
+        return False  # `padding_index == "last"`: a choice of the configuration; `index == None`: no counter is None
     if isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute):
         return True
     return bool(_NUMBER_OF_TURNS.search(name_of(right)))  # `i == steps_per_epoch`

@@ -174,7 +174,7 @@ def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
 def _asked_for(test: ast.expr) -> str:
     if isinstance(test, ast.Name):
         return test.id
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot | ast.NotEq):
         right = test.comparators[0]
         if isinstance(test.left, ast.Name) and is_none(right):
             return test.left.id

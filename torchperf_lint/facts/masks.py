@@ -12,6 +12,8 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.compared_results import is_result_compared
+from torchperf_lint.facts.entries_given_back import entries
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.mask_uses import asked_as_masks
@@ -63,7 +65,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if hops > _HOPS:
         return False
     if isinstance(node, ast.Compare):
-        return not isinstance(node.ops[0], _NO_TENSOR) and values.of(node, frame).kind == "tensor"
+        return not isinstance(node.ops[0], _NO_TENSOR) and _compares_tensors(values, node, frame)
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Invert) and is_mask(values, node.operand, frame, hops)
     if isinstance(node, ast.BinOp):
@@ -74,7 +76,8 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
         return _call(values, node, frame, hops)
     if isinstance(node, ast.Subscript):
         if _picks_one(node.slice):
-            return is_split_mask(node)
+            parts = entries(values, node, frame)
+            return is_split_mask(node) or (bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts))
         return is_mask(values, node.value, frame, hops)
     if isinstance(node, ast.Name):
         return _name(values, node, frame, hops)
@@ -83,6 +86,11 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.IfExp):
         return is_mask(values, node.body, frame, hops) and is_mask(values, node.orelse, frame, hops)
     return isinstance(node, ast.NamedExpr) and is_mask(values, node.value, frame, hops)
+
+
+def _compares_tensors(values: Values, node: ast.Compare, frame: Frame) -> bool:
+    value = values.of(node, frame)
+    return value.kind == "tensor" or (value.kind == "unknown" and is_result_compared(values, node, frame))
 
 
 def _picks_one(index: ast.expr) -> bool:

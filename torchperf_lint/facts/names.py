@@ -22,6 +22,7 @@ from torchperf_lint.facts.fitting_calls import fitting_calls
 from torchperf_lint.facts.gathered_objects import holds_objects
 from torchperf_lint.facts.given_copies import where_given
 from torchperf_lint.facts.given_devices import as_given, may_be_given
+from torchperf_lint.facts.given_losses import is_one_of_losses
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
@@ -91,8 +92,10 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         return value  # a size, which is a tensor while the code is traced
     if about_tensors and tested.holds:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
-        sure = Confidence.LIKELY if tested.asserted else Confidence.POSSIBLE
-        return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, sure)
+        if value.kind in ("tensor", "batch"):
+            return value
+        sure = tested.asserted or (body is not None and is_one_of_losses(values, name, frame, body))
+        return tensor(ANYWHERE, because, Confidence.LIKELY if sure else Confidence.POSSIBLE)
     if value.kind == "tensor" and _LISTS.match(tested.classes):
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
     if value.kind in OPEN:

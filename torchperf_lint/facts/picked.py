@@ -96,6 +96,8 @@ def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
         and any(k.arg == "reduction" and is_literal(k.value, "none") for k in call.keywords)
     ):
         return all(fits(selection, operand, hops) for operand in call.args)
+    if is_larger_of_two(selection, call):
+        return all(fits(selection, operand, hops) for operand in call.args)
     rows = row_wise.operands(call, name, of_torch)
     if rows is not None:
         return all(fits(selection, row, hops) for row in rows)
@@ -105,6 +107,14 @@ def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
     if not of_torch:
         operands.append(call.func.value)
     return all(_is_dtype(operand) or fits(selection, operand, hops) for operand in operands)
+
+
+def is_larger_of_two(selection: Selection, call: ast.Call) -> bool:
+    """`torch.max(x[mask], y[mask])`, the larger of two element by element: no number is the second, as a dimension."""
+    denoted = selection.spot.file.denotes(call.func, selection.spot)
+    if denoted not in ("torch.max", "torch.min") or len(call.args) != 2 or call.keywords:
+        return False
+    return any(isinstance(operand, ast.Subscript) and is_by_mask(selection, operand) for operand in call.args[1:])
 
 
 def _is_dtype(node: ast.expr) -> bool:

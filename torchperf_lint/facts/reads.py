@@ -38,6 +38,7 @@ from torchperf_lint.facts.round_trips import (
     comes_back_as_index,
     comes_back_at_callers,
     comes_back_at_once,
+    comes_back_in_table,
     is_packed,
 )
 from torchperf_lint.facts.row_by_row import row_by_row
@@ -121,9 +122,8 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
     again = repeated(file, place, receiver)
-    if again is None and (
-        mild is Severity.INFO or (isinstance(place, Site) and place.record.callee.endswith(".tolist"))
-    ):
+    lists = isinstance(place, Site) and place.record.callee.endswith(".tolist")
+    if again is None and (mild is Severity.INFO or lists):
         again = row_by_row(file, place, receiver, value) or element_of_output(file, place, receiver)
     return Read(value, hot, mild, again)
 
@@ -279,7 +279,8 @@ def _in_loops(
 
 
 def _item_readings(file: SourceFile) -> tuple[Reading, ...]:
-    return _readings(file, ("item",), lambda site: None if site.call.args else site.receiver)
+    read = _readings(file, ("item",), lambda site: None if site.call.args else site.receiver)
+    return tuple(_returning(file, one, in_table=True) for one in read)
 
 
 def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
@@ -308,27 +309,26 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     """
     read = reading.read
     acts = read.repeated is None and (is_an_action(reading.site) or sets_priorities(reading.site))
-    had = had_before(file, reading.site)  # then it could have stayed on the host
-    given = read.repeated is None and (
-        is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)
-    )
-    if not acts and (had or not (given or feeds_host_only(file, reading.site))):
+    stays = had_before(file, reading.site) or comes_back_in_table(file, reading.site)  # it could have, here or there
+    given = is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)
+    if not acts and (stays or not ((given and read.repeated is None) or feeds_host_only(file, reading.site))):
         return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
 
 
-def _returning(file: SourceFile, reading: Reading) -> Reading:
+def _returning(file: SourceFile, reading: Reading, in_table: bool = False) -> Reading:
     site, read = reading.site, reading.read
     if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
         return reading
+    ways = _WAYS_BACK[-1:] if in_table else _WAYS_BACK
     needed = not had_before(file, site)  # else the host had it all along, whatever it decides
-    if needed and (is_packed(file, site) or not any(comes(file, site) for comes in _WAYS_BACK)):
+    if needed and (is_packed(file, site) or not any(comes(file, site) for comes in ways)):
         return reading
     value = on_device(file, site, reading.operand)
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading
 
 
-_WAYS_BACK = (comes_back_as_index, comes_back_at_once, comes_back_at_callers)
+_WAYS_BACK = (comes_back_as_index, comes_back_at_once, comes_back_at_callers, comes_back_in_table)
 
 
 def _readings(

@@ -16,7 +16,7 @@ from torchperf_lint.facts.value import CALLER_HOPS, UNKNOWN, Frame, Value, join,
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from torchperf_lint.facts.bodies import Body
     from torchperf_lint.facts.records import Function
@@ -62,7 +62,22 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
         there = there._replace(hops=frame.hops + CALLER_HOPS)
         given = call.args[before:] if starred else [k.value for k in call.keywords if k.arg and k.arg not in named]
         found += [values.of(argument, there) for argument in given if not isinstance(argument, ast.Starred)]
+        found += [] if starred else _spread(values, call, named, there)
     return sequence(join(found).weaker(Confidence.LIKELY)) if found else UNKNOWN
+
+
+def _spread(values: Values, call: ast.Call, named: Collection[str], frame: Frame) -> list[Value]:
+    """What `**losses` of a call passes beyond the named parameters."""
+    found: list[Value] = []
+    for given in call.keywords:
+        if given.arg is not None:
+            continue
+        held = values.of(given.value, frame)
+        if held.entries:
+            found += [value for key, value in held.entries if key not in named]
+        elif held.kind != "nothing":
+            found.append((held.item or UNKNOWN) if held.kind == "sequence" else UNKNOWN)
+    return found
 
 
 def rest_handed_back(

@@ -13,6 +13,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.packed_lengths import packed_lengths
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
@@ -22,6 +23,8 @@ from torchperf_lint.patterns import pattern
 
 _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
+_SAME = frozenset({"data", "T", "mT"})
+"""Attributes that are the same tensor, or a view of it."""
 _PUTS_IN = frozenset(
     "scatter_ scatter scatter_add_ scatter_add index_add_ index_add index_fill_ index_fill masked_fill_ masked_fill "
     "index_copy_ index_copy".split()
@@ -44,6 +47,8 @@ class RoundTrip(NamedTuple):
     """What uploads it; a subscript where it comes back as the indices of a tensor."""
     through: tuple[str, ...]
     """The functions of numpy and other libraries that worked on it, by their full names, in order."""
+    table: str = ""
+    """The table of the host that comes back, where what was copied only says which of its places are filled."""
 
 
 def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
@@ -52,7 +57,7 @@ def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
     back = _way_back(file, site, trip) or _back_at_callers(file, site, trip)
     if back is None or _is_packed(file, site, trip):
         return None
-    return RoundTrip(back, tuple(trip.through))
+    return RoundTrip(back, tuple(trip.through), trip.table)
 
 
 def is_packed(file: SourceFile, site: Site) -> bool:
@@ -108,6 +113,36 @@ def comes_back_at_once(file: SourceFile, site: Site) -> bool:
     back = _way_back(file, site)
     around = file.enclosing(site.function)
     return isinstance(back, ast.Call) and around.statement(back) is around.statement(site.call)
+
+
+def comes_back_in_table(file: SourceFile, site: Site) -> bool:
+    """Whether what was copied only says which places of a table of the host are filled, and that is uploaded.
+
+    `index = np.argmax(out.cpu().numpy())`, `one_hot[0, index] = 1` and `torch.from_numpy(one_hot).cuda()`: no program
+    needs the place itself, unless it does something else with it, as to hand it back or to call with it.
+    """
+    trip = _Trip(file, site)
+    return isinstance(_way_back(file, site, trip), ast.Call) and bool(trip.table) and not _is_wanted(file, site, trip)
+
+
+def _is_wanted(file: SourceFile, site: Site, trip: _Trip) -> bool:
+    """Whether a function does more with what was copied than to fill a table by it, or to ask whether it was given."""
+    around = file.enclosing(site.function)
+    for use in around.of_kinds((ast.Name,)):
+        if not isinstance(use, ast.Name) or use.id not in trip.fills or not isinstance(use.ctx, ast.Load):
+            continue
+        statement = around.statement(use)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if targets and all(isinstance(t, ast.Name) and t.id in trip.fills for t in targets):
+            continue  # `index = probs.argmax()`
+        part: ast.AST = use
+        parent = around.parents.get(part)
+        while isinstance(parent, ast.Tuple):
+            part, parent = parent, around.parents.get(parent)
+        indexes = isinstance(parent, ast.Subscript) and parent.slice is part
+        if not indexes and not (isinstance(parent, ast.Compare) and is_none(parent.comparators[-1])):
+            return True
+    return False
 
 
 def _way_back(file: SourceFile, site: Site, trip: _Trip | None = None) -> ast.Call | ast.Subscript | None:
@@ -168,6 +203,9 @@ class _Trip:
         """Whether what has its shape is made of it, `np.zeros_like(x)`: that was copied for nothing."""
         self.start = site.call
         self.names: set[str] = set()
+        self.fills: set[str] = set()
+        """The names of what was copied, and of what was made of it, when a table was filled by that."""
+        self.table = ""
         self.through: dict[str, None] = {}
 
     def passes(self, statement: ast.stmt, parts: Sequence[ast.Call | ast.Subscript]) -> ast.Call | ast.Subscript | None:
@@ -180,11 +218,28 @@ class _Trip:
             bound = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
             held = {chain(part) for part in bound if isinstance(part, ast.Name | ast.Attribute)}
             self.names = self.names | held if self.holds(statement.value) else self.names - held
+            self.names |= {table for part in bound if (table := self._filled_by(part)) is not None}
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             function, given = statement.value.func, statement.value.args
             if isinstance(function, ast.Attribute) and function.attr in _GATHERS and any(map(self.holds, given)):
                 self.names.add(chain(function.value))
         return None
+
+    def _filled_by(self, target: ast.expr) -> str | None:
+        """The table of the host, `one_hot` of `one_hot[0][index] = 1`, in which what was copied says where."""
+        indices: list[ast.expr] = []
+        while isinstance(target, ast.Subscript):
+            indices.append(target.slice)
+            target = target.value
+        if not isinstance(target, ast.Name) or not any(map(self.holds, indices)):
+            return None
+        frame = self.place.frame._replace(at=self.file.span(target)[0])
+        value = self.file.project.values.of(target, frame)
+        if value.kind != "array" and (value.kind != "tensor" or value.device != HOST):
+            return None
+        if not self.table:
+            self.table, self.fills = target.id, set(self.names)
+        return target.id
 
     def uploads(self, node: ast.Call) -> bool:
         """`x.to(device)`, `x.cuda()`, `torch.tensor(x, device=device)` of what was copied."""
@@ -224,7 +279,7 @@ class _Trip:
         if isinstance(node, ast.Name):
             return node.id in self.names
         if isinstance(node, ast.Attribute):
-            return chain(node) in self.names
+            return chain(node) in self.names or (node.attr in _SAME and self.holds(node.value))
         if isinstance(node, ast.Subscript):
             return self.holds(node.value) or (self._looks_up(node) and self.holds(node.slice))
         if isinstance(node, ast.UnaryOp):

@@ -12,7 +12,7 @@ from torchperf_lint.facts.columns import taken_by_columns, taken_by_names
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.fixed_masks import fixed_in
 from torchperf_lint.facts.group_masks import is_by_group, is_full
-from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
+from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask, is_larger_of_two
 from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back, scatters_back
 from torchperf_lint.facts.row_masks import is_by_row
 from torchperf_lint.facts.scattered import is_scattered
@@ -240,11 +240,10 @@ class _Uses:
         own_method = isinstance(call.func, ast.Attribute) and not denoted
         if of_torch and name == "bincount" and node is call.args[0]:
             return REDUCED
-        if of_torch and name in _REDUCING:
-            return self._reduced(call, call.args[1:])
-        if (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self."):
+        elementwise = (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self.")
+        if elementwise or is_larger_of_two(self.selection, call):
             return call
-        return None
+        return self._reduced(call, call.args[1:]) if of_torch and name in _REDUCING else None
 
     def _fills(self, call: ast.Call, name: str, node: ast.AST) -> bool:
         """`x.index_fill_(1, rows, 0)`: what `masked_fill_` does by the mask itself, widened to the shape of `x`."""

@@ -24,6 +24,7 @@ LOAD, STORE, CHANGE, INDICES, DISTINCT = "load", "store", "change", "indices", "
 """`x[mask]`; `x[mask] = y`; `x[mask] *= 2`, which loads and stores; `mask.nonzero()`; `torch.unique(y)`."""
 _INDICES = frozenset({"nonzero", "argwhere", "where"})
 _DISTINCT = frozenset({"unique", "unique_consecutive"})
+_OF_TWO = frozenset({"max", "min"})
 _CALLS = _INDICES | _DISTINCT | {"masked_select"}
 
 
@@ -128,6 +129,8 @@ def stored_value(statement: ast.Assign, target: ast.expr) -> ast.expr | None:
 
 def _is_tensor(spot: Spot, node: ast.expr) -> bool:
     value = spot.file.value(node, spot)
+    if isinstance(node, ast.Call) and last_part(chain(node.func)) in _OF_TWO and value.item is not None:
+        value = value.item  # the larger of two: a pair of values and places nobody can store
     return value.kind == "tensor" and value.device != HOST
 
 

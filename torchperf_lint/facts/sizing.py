@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.called_in_turns import called_in_turns
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.given_settings import is_given_setting
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.indexed_texts import gives_text, is_given_one_tensor
 from torchperf_lint.facts.looks import may_be_tensor
@@ -168,6 +169,8 @@ def _picks_a_number(file: SourceFile, place: Place, part: ast.Subscript, whole: 
     if not may_be_tensor(place, part) or file.value(part, place).kind != "tensor":
         return False
     value = file.value(whole, place)
+    if value.kind == "unknown" and isinstance(whole, ast.Name):
+        return is_given_setting(file.project.values, FunctionKey(file.path, place.function), whole.id)
     return value.kind == "sequence" and not is_mapping(value)
 
 

@@ -152,6 +152,8 @@ def _is_one(node: ast.expr, names: set[str]) -> bool:
             return _is_one(node.left, names) or _is_one(node.right, names)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _AS_NUMBER:
             node = node.func.value
+        elif node is not (read := _unread(node)):
+            node = read  # `float(n)`
         else:
             return False
     return True

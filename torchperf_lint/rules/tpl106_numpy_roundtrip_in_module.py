@@ -132,6 +132,8 @@ def _instead(file: SourceFile, site: Site, receiver: ast.expr, trip: RoundTrip) 
             f"converts it on the device, and line {trip.upload.lineno} has nothing to upload then"
         )
     kept, then = f"leave `{file.brief(receiver)}` on the device", "has nothing to upload then"
+    if trip.table:
+        kept += f", and make `{trip.table}` there (of one place in each row `torch.nn.functional.one_hot(index, n)`)"
     table = made_for_trip(file, site, trip)
     if table is not None:
         made = f"`torch.{table}(..., device={of_part(below(receiver, _VIEWS), 'device')})`"
