@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from snippets import texts
 
@@ -98,3 +100,34 @@ def test_what_is_spread_to_a_parameter_by_its_name_is_none_of_the_rest():
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     (reading,) = item_readings(file)
     assert reading.read.value.on_device
+
+
+HELPER = """
+    @recursive
+    def to_float(value):
+        if isinstance(value, float):
+            return value
+        if isinstance(value, torch.Tensor):
+            return value.item()
+
+    def train(model: nn.Module, loader, optimizer):
+        for batch in loader:
+            {step}
+
+    def main(model: nn.Module, x):
+        return to_float({else_given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("loss", Confidence.LIKELY), ("0.5", None), ("loss.item()", None)],
+)
+def test_a_decorated_helper_that_a_step_gives_a_tensor(given, expected):
+    step = "\n            ".join(
+        ["loss = model(batch.cuda()).sum()", "loss.backward()", "optimizer.step()", f"log(to_float({given}))"]
+    )
+    files = texts(HELPER.format(step=step, else_given="unknown(x)"))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    told = {ast.unparse(r.operand): r.read.value.confidence for r in item_readings(file)}
+    assert told.get("value") is expected

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
-from torchperf_lint.facts.value import CALLER_HOPS, Frame, Value
+from torchperf_lint.facts.value import CALLER_HOPS, HOST, Frame, Value
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ _MAX_CALLERS = 12
 
 
 def is_one_of_losses(values: Values, name: str, frame: Frame, body: Body) -> bool:
-    """Whether a name is an item of a dict that the function is given, and a training step gives it one of losses."""
+    """Whether a name is an item of a dict that the function is given, and a training step gives it one of losses.
+
+    Or is itself what the function is given, and a training step gives it a tensor: decorators, which may call the
+    function with other things, leave that open.
+    """
+    if _is_given_a_tensor(values, name, frame):
+        return True
     reaching = body.reaching(frame.function, name, frame.at) or ()
     walked = {_walked(d.value) if d.how == "loop" else "" for d in reaching}
     if len(walked) != 1 or walked == {""}:
@@ -40,6 +47,24 @@ def is_one_of_losses(values: Values, name: str, frame: Frame, body: Body) -> boo
     key = FunctionKey(frame.path, frame.function)
     sites = values.hotness.callers.get(key, ())[:_MAX_CALLERS]
     return any(_gives_losses(values, site, key, given, frame) for site in sites)
+
+
+def _is_given_a_tensor(values: Values, name: str, frame: Frame) -> bool:
+    """`return tensor2float(loss)` at the end of a training step."""
+    key = FunctionKey(frame.path, frame.function)
+    function = values.index.function(key)
+    if name not in [parameter.name for parameter in function.parameters]:
+        return False
+    for site in values.hotness.callers.get(key, ())[:_MAX_CALLERS]:
+        call, at = call_at(values, site), (site.call.line, site.call.column)
+        given = argument_for(call, function, name) if call is not None else None
+        hot = values.hotness.at(site.path, at) if given is not None else None
+        if given is None or hot is None or hot.kind != "step" or hot.optional:
+            continue
+        value = values.of(given, frame.hop(site.path, site.call.function, at, CALLER_HOPS))
+        if value.kind == "tensor" and value.device != HOST and value.confidence is not Confidence.POSSIBLE:
+            return True
+    return False
 
 
 def _walked(node: ast.expr | None) -> str:
