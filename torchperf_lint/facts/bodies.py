@@ -15,7 +15,7 @@ from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.reaching import BindingsOfName
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.signatures import default_lambdas, is_iteration
-from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES, blocks_of
 from torchperf_lint.facts.unset_options import none_by_default, unset_attributes
 from torchperf_lint.facts.written_names import under
 
@@ -83,7 +83,10 @@ class Body:
             line, byte = node.end_lineno or line, node.end_col_offset or 0
         if self.ascii:
             return (line, byte + 1)
-        return (line, len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
+        written = self.lines[line - 1]
+        if written.isascii():  # as most lines are where one is not
+            return (line, byte + 1)
+        return (line, len(written.encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
 
     def annotated_fields(self, line: int) -> dict[str, ast.AnnAssign]:
         """Name -> `name: annotation` in the body of the class that begins on a line: a record's fields."""
@@ -231,7 +234,7 @@ class Body:
             elif kind in _SCOPES:
                 stack += default_lambdas(current)
                 continue
-            stack += children_of(current)
+            stack += CHILDREN[kind](current)
         for found in uses.values():
             found.sort(key=lambda use: use[1])
         self._uses[function], self._calls[function] = uses, calls
@@ -253,11 +256,12 @@ class Body:
         stack: list[Any] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if type(current) is ast.Name:
+            kind = type(current)
+            if kind is ast.Name:
                 if type(current.ctx) is ast.Load:
                     found.setdefault(current.id, []).append(current)
-            elif type(current) is not ast.Constant:
-                stack += children_of(current)
+            elif kind is not ast.Constant:
+                stack += CHILDREN[kind](current)
         return found
 
     def loop_iterable(self, function: int, line: int) -> ast.expr | None:

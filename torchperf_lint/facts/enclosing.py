@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
-from torchperf_lint.facts.syntax import LEAVES, children_of, nodes_of
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES, nodes_of
 
 _INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -36,9 +36,10 @@ class Enclosing:
         found: dict[ast.AST, ast.AST] = dict.fromkeys(stack, self.top)
         while stack:
             node = stack.pop()
-            if type(node) in _INNER:
+            kind = type(node)
+            if kind in _INNER:
                 continue
-            for child in children_of(node):
+            for child in CHILDREN[kind](node):
                 found[child] = node
                 if type(child) not in LEAVES:
                     stack.append(child)

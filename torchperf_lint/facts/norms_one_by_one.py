@@ -19,7 +19,7 @@ from torchperf_lint.facts.foreach_forms import NORMS, moves_or_reads, statements
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 
 _READS = frozenset("item float int cpu numpy tolist print bool format".split())
 _COMBINES = frozenset(("stack", "torch.stack", "sum", "torch.cat"))
@@ -110,7 +110,7 @@ def _gathers(statement: ast.stmt) -> bool:
 
 def _reads(node: ast.AST) -> bool:
     """Whether the host asks for numbers in a loop, which costs more than the kernels."""
-    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    calls = (part for part in nodes_of(node) if isinstance(part, ast.Call))
     return any(last_part(chain(call.func)) in _READS for call in calls)
 
 
