@@ -22,6 +22,8 @@ from torchperf_lint.facts.written_names import under
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _SCOPES = frozenset(_DEFINITIONS)
+_UNKNOWN: list[Definition] | None = []
+"""Stands for an answer that was not worked out yet."""
 
 
 class Body:
@@ -124,7 +126,8 @@ class Body:
         """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
         if function not in self._narrowed:
             self.definitions(function)
-        found = self._narrowed[function].get((name, elements))
+        narrowed = self._narrowed[function]
+        found = narrowed.get((name, elements)) if narrowed else None
         if found is None:
             return None
         spans, tests = found
@@ -149,9 +152,10 @@ class Body:
     def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
         """The bindings of `name` that may hold at a place; None when the function does not bind the name."""
         key = (function, name, at)
-        if key not in self._reaching:
-            self._reaching[key] = self._find_reaching(function, name, at)
-        return self._reaching[key]
+        found = self._reaching.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._reaching[key] = self._find_reaching(function, name, at)
+        return found
 
     def attributes(self, function: int) -> Mapping[str, BindingsOfName]:
         """`self.name` -> its assignments in a function's own scope."""

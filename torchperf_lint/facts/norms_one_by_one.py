@@ -39,7 +39,8 @@ def norms_one_by_one(file: SourceFile) -> Iterator[Norms]:
     """The loops of a file that put the norm of all gradients together in every step."""
     if "_foreach_norm" in file.text or "get_total_norm" in file.text:
         return  # whoever knows them has another way beside this one
-    for function in range(len(file.outline.functions)):
+    looping = {region.function for region in file.outline.regions if region.kind in ("loop", "comprehension")}
+    for function in sorted(looping):
         for node in file.enclosing(function).of_kinds((ast.For, ast.ListComp, ast.GeneratorExp)):
             assert isinstance(node, ast.expr | ast.stmt)
             over = _goes_over(file, function, node)
