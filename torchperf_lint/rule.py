@@ -52,6 +52,7 @@ SECTIONS = (
 _CODE = pattern(r"TPL\d{3}")
 _NAME = pattern(r"[a-z0-9]+(-[a-z0-9]+)+")
 _SECTION = pattern(r"^## (.+)$", re.MULTILINE)
+_BELOW_HEADLINE = pattern(r"^[ \t]*## ", re.MULTILINE)
 _HEADLINE = pattern(r".{1,115}")
 _FENCE = pattern(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -94,7 +95,8 @@ class Rule:
     @classmethod
     def headline(cls) -> str:
         """What the rule is about, in one line of Markdown: how its docstring begins."""
-        return _SECTION.split(inspect.cleandoc(cls.__doc__ or ""))[0].strip()
+        # Each rule is asked when it is imported: what follows is not looked at.
+        return inspect.cleandoc(_BELOW_HEADLINE.split(cls.__doc__ or "", maxsplit=1)[0]).strip()
 
     @classmethod
     def url(cls) -> str:

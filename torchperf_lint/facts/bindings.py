@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.expressions_written import as_written
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.signatures import default_lambdas
-from torchperf_lint.facts.syntax import LEAVES, children_of, side_by_side
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES, side_by_side
 
 HANDLER = "except"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -238,14 +239,14 @@ class Collector:
 
     def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
         """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""
-        stack: list[Any] = [child for child in children_of(node) if isinstance(child, ast.expr)]
+        stack: list[Any] = [child for child in CHILDREN[type(node)](node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
             kind = type(current)
             if kind in LEAVES:
                 continue
             if kind not in _BINDING:
-                stack += children_of(current)
+                stack += CHILDREN[kind](current)
                 continue
             if kind is ast.NamedExpr:
                 end = self.at(current, end=True)
@@ -260,7 +261,7 @@ class Collector:
                 self._narrow(current.test, current.body, current.body, True)
                 self._narrow(current.test, current.orelse, current.orelse, False)
             # Below an expression stand expressions; a lambda's parameters hold defaults, which bind nothing here.
-            stack += [child for child in children_of(current) if not isinstance(child, ast.arguments)]
+            stack += [child for child in CHILDREN[kind](current) if not isinstance(child, ast.arguments)]
 
     def _mapped(self, node: ast.Call, path: BlockPath) -> None:
         """`map(lambda x: ..., rows)`: what the lambda takes are elements of the rows."""
@@ -369,7 +370,7 @@ def _classes_asked(test: ast.expr) -> str | None:
         return None
     asked = chain(test.func)
     if asked == "isinstance" and len(test.args) == 2:
-        return ast.unparse(test.args[1])
+        return as_written(test.args[1])
     if asked == "hasattr" and len(test.args) == 2:
         return "torch.Tensor" if isinstance(test.args[1], ast.Constant) and test.args[1].value in _OF_TENSORS else None
     return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None

@@ -15,13 +15,15 @@ from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.reaching import BindingsOfName
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.signatures import default_lambdas, is_iteration
-from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES, blocks_of
 from torchperf_lint.facts.unset_options import none_by_default, unset_attributes
 from torchperf_lint.facts.written_names import under
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _SCOPES = frozenset(_DEFINITIONS)
+_UNKNOWN: list[Definition] | None = []
+"""Stands for an answer that was not worked out yet."""
 
 
 class Body:
@@ -83,7 +85,10 @@ class Body:
             line, byte = node.end_lineno or line, node.end_col_offset or 0
         if self.ascii:
             return (line, byte + 1)
-        return (line, len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
+        written = self.lines[line - 1]
+        if written.isascii():  # as most lines are where one is not
+            return (line, byte + 1)
+        return (line, len(written.encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
 
     def annotated_fields(self, line: int) -> dict[str, ast.AnnAssign]:
         """Name -> `name: annotation` in the body of the class that begins on a line: a record's fields."""
@@ -121,7 +126,8 @@ class Body:
         """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
         if function not in self._narrowed:
             self.definitions(function)
-        found = self._narrowed[function].get((name, elements))
+        narrowed = self._narrowed[function]
+        found = narrowed.get((name, elements)) if narrowed else None
         if found is None:
             return None
         spans, tests = found
@@ -146,9 +152,10 @@ class Body:
     def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
         """The bindings of `name` that may hold at a place; None when the function does not bind the name."""
         key = (function, name, at)
-        if key not in self._reaching:
-            self._reaching[key] = self._find_reaching(function, name, at)
-        return self._reaching[key]
+        found = self._reaching.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._reaching[key] = self._find_reaching(function, name, at)
+        return found
 
     def attributes(self, function: int) -> Mapping[str, BindingsOfName]:
         """`self.name` -> its assignments in a function's own scope."""
@@ -231,7 +238,7 @@ class Body:
             elif kind in _SCOPES:
                 stack += default_lambdas(current)
                 continue
-            stack += children_of(current)
+            stack += CHILDREN[kind](current)
         for found in uses.values():
             found.sort(key=lambda use: use[1])
         self._uses[function], self._calls[function] = uses, calls
@@ -253,11 +260,12 @@ class Body:
         stack: list[Any] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if type(current) is ast.Name:
+            kind = type(current)
+            if kind is ast.Name:
                 if type(current.ctx) is ast.Load:
                     found.setdefault(current.id, []).append(current)
-            elif type(current) is not ast.Constant:
-                stack += children_of(current)
+            elif kind is not ast.Constant:
+                stack += CHILDREN[kind](current)
         return found
 
     def loop_iterable(self, function: int, line: int) -> ast.expr | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.syntax import LEAVES, children_of
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES
 from torchperf_lint.patterns import pattern
 
 SHORT = 60
@@ -72,6 +72,6 @@ def walked(root: ast.expr, limit: int = 200) -> list[ast.AST]:
     for node in nodes:
         if len(nodes) > limit:
             break
-        if type(node) not in LEAVES:
-            nodes += children_of(node)
+        if (kind := type(node)) not in LEAVES:
+            nodes += CHILDREN[kind](node)
     return nodes

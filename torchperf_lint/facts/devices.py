@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.device_attributes import is_host_attribute
-from torchperf_lint.facts.expressions_written import of_part
+from torchperf_lint.facts.expressions_written import as_written, of_part
 from torchperf_lint.facts.imported_devices import is_imported_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
@@ -175,7 +175,7 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
     assert isinstance(node.func, ast.Attribute)
     target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
     if node.func.attr == "cuda":
-        return DEVICE, '"cuda"' if target is None else ast.unparse(target)
+        return DEVICE, '"cuda"' if target is None else as_written(target)
     if node.func.attr == "type_as":
         other = values.of(target, frame) if target is not None else None
         # It takes nothing but a tensor: of a list that is given to `forward`, an element is one.

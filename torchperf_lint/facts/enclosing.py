@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TypeAlias
+from operator import attrgetter
 
-from torchperf_lint.facts.syntax import LEAVES, children_of, nodes_of
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES, nodes_of
 
 _INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _WITH_BLOCKS = (ast.mod, ast.stmt, ast.ExceptHandler, ast.match_case)
-_Placed: TypeAlias = tuple[int, int, int, ast.AST]
-"""Line, column and number, which no two nodes share, and the node."""
+_START = attrgetter("lineno", "col_offset")
 _NOWHERE: tuple[Sequence[ast.stmt], int] = ((), 0)
 
 
@@ -25,7 +25,6 @@ class Enclosing:
 
     def __init__(self, node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.top = node
-        self._in_order: dict[type[ast.AST], list[_Placed]] = {}
         # Several rules ask for the same kinds.
         self._of_kinds: dict[tuple[type[ast.AST], ...], list[ast.AST]] = {}
 
@@ -36,9 +35,10 @@ class Enclosing:
         found: dict[ast.AST, ast.AST] = dict.fromkeys(stack, self.top)
         while stack:
             node = stack.pop()
-            if type(node) in _INNER:
+            kind = type(node)
+            if kind in _INNER:
                 continue
-            for child in children_of(node):
+            for child in CHILDREN[kind](node):
                 found[child] = node
                 if type(child) not in LEAVES:
                     stack.append(child)
@@ -47,9 +47,9 @@ class Enclosing:
     @cached_property
     def _by_kind(self) -> dict[type[ast.AST], list[tuple[int, ast.AST]]]:
         """Type -> its statements and expressions, numbered in the order of `parents`."""
-        found: dict[type[ast.AST], list[tuple[int, ast.AST]]] = {}
+        found: dict[type[ast.AST], list[tuple[int, ast.AST]]] = defaultdict(list)
         for number, node in enumerate(self.parents):
-            found.setdefault(type(node), []).append((number, node))
+            found[type(node)].append((number, node))
         return found
 
     @cached_property
@@ -66,18 +66,11 @@ class Enclosing:
         return self._of_kinds[asked]
 
     def _find_of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
-        found = [self._of_kind(kind) for kind in kinds if kind in self._by_kind]
+        found = [self._by_kind[kind] for kind in kinds if kind in self._by_kind]
         if not found:
             return []
-        in_order = found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
-        return [placed[-1] for placed in in_order]
-
-    def _of_kind(self, kind: type[ast.AST]) -> list[_Placed]:
-        """The nodes of one type, of which there are some, in the order of their starts."""
-        if kind not in self._in_order:
-            nodes = self._by_kind[kind]
-            self._in_order[kind] = sorted((node.lineno, node.col_offset, number, node) for number, node in nodes)  # type: ignore[attr-defined]
-        return self._in_order[kind]
+        numbered = found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+        return sorted([node for _, node in numbered], key=_START)  # of those that begin together, the outer one first
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """What stands around a node, from the inside out, statements and their blocks too."""

@@ -14,7 +14,7 @@ from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.operands import operand
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.signatures import DEFAULT, defaulted
-from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
+from torchperf_lint.facts.syntax import CHILDREN, LEAVES, MAX_DEPTH, children_of, expression_depth
 
 _MAKES_BESIDE = frozenset({"new_zeros", "new_ones", "new_tensor", "new_full", "new_empty"})
 """Methods that make a tensor where another one is."""
@@ -52,7 +52,7 @@ class Expressions:
                 continue
             elif kind in _TOLD:
                 here = self._told(node, here, node in postponed)
-            for child in children_of(node):
+            for child in CHILDREN[kind](node):
                 if type(child) not in LEAVES:
                     stack.append((child, here))
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:

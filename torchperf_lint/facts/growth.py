@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.empty import begins_empty
+from torchperf_lint.facts.expressions_written import as_written
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
@@ -68,7 +69,8 @@ def growth_of(file: SourceFile, site: Site) -> Growth | None:
     for target, value in _pairs(statement):
         if "?" in chain(target) or not _is_the_result(file, site, value):
             continue
-        own = [part for part in parts if ast.unparse(part) == ast.unparse(target)]
+        grown = as_written(target)
+        own = [part for part in parts if as_written(part) == grown]
         if own:
             # Joined with itself it doubles, and is done after a few turns; `stack` adds a dimension each time.
             doubles = len(own) == len(parts) or last_part(site.record.callee) == "stack"

@@ -31,6 +31,7 @@ from torchperf_lint.facts.packed_lengths import mask_of_lengths
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.repeated_lists import instead_of, repeated_list
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.tables_of_indices import table_of_row
 from torchperf_lint.facts.typed_as_host import typed_as_host
 from torchperf_lint.facts.value import HOST, Value, tensor
@@ -137,7 +138,7 @@ def counts_turns(spot: Spot, name: ast.Name) -> bool:
 
 def _holds_slices(spot: Spot, name: ast.Name) -> bool:
     """`at = [slice(0, n) for n in sizes]`, `at = [slice(None)] * 3`: a list of slices gives a view."""
-    calls = (part for value in _bound(spot, name) for part in ast.walk(value) if isinstance(part, ast.Call))
+    calls = (part for value in _bound(spot, name) for part in nodes_of(value) if isinstance(part, ast.Call))
     return any(chain(call.func) == "slice" for call in calls)
 
 

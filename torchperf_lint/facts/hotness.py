@@ -101,10 +101,12 @@ class Hotness:
     def of_region(self, path: str, index: int) -> Hot | None:
         """Why code directly in a region is hot: its own loops first, then its function's callers."""
         key = (path, index)
-        if key not in self._of_region:
-            self._of_region[key] = None  # lambdas that call each other end here
-            self._of_region[key] = self._find_hot(path, index)
-        return self._of_region[key]
+        known = self._of_region
+        found = known.get(key)
+        if found is None and key not in known:
+            known[key] = None  # lambdas that call each other end here
+            found = known[key] = self._find_hot(path, index)
+        return found
 
     def _find_hot(self, path: str, index: int) -> Hot | None:
         region = self.index.outlines[path].regions[index]

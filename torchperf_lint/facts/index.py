@@ -191,13 +191,15 @@ class Index:
                 return None
         return thing if thing is not None and thing.kind in ("class", "external") else None
 
-    def ancestry(self, cls: Thing) -> Iterator[Thing]:
+    def ancestry(self, cls: Thing) -> tuple[Thing, ...]:
         """The class itself and all its bases, each once, in the order in which Python looks them through."""
-        start = Thing("class", cls.path, cls.index)
-        if start not in self._ancestry:
-            for each in reversed(self._only_bases(start)):
-                self._ancestry[each] = self._order(each)
-        yield from self._ancestry[start]
+        start = cls if cls.kind == "class" else Thing("class", cls.path, cls.index)
+        known = self._ancestry.get(start)
+        if known is not None:
+            return known
+        for each in reversed(self._only_bases(start)):
+            self._ancestry[each] = self._order(each)
+        return self._ancestry[start]
 
     def _only_bases(self, cls: Thing) -> list[Thing]:
         """A class, its only base, that one's only base: a long chain is read from its top, each link once."""

@@ -6,6 +6,7 @@ import ast
 
 from torchperf_lint.facts.deciding import guards_a_division
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.syntax import nodes_of
 
 
 def is_named_divisor(place: Place) -> bool:
@@ -22,4 +23,4 @@ def is_named_divisor(place: Place) -> bool:
 
 
 def _asks(test: ast.expr, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(test))
+    return any(isinstance(part, ast.Name) and part.id == name for part in nodes_of(test))

@@ -114,7 +114,7 @@ def untested_value(values: Values, name: str, frame: Frame) -> Value:
     at = frame.at
     functions = values.index.outlines[path].functions
     while scope >= 0:
-        here = frame if scope == frame.function else frame._replace(function=scope)
+        here = frame if scope == frame.function else frame.within(scope)
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
             reaching = reaching or bound_later(body, scope, name, at)

@@ -19,7 +19,7 @@ from torchperf_lint.facts.foreach_forms import NORMS, moves_or_reads, statements
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 
 _READS = frozenset("item float int cpu numpy tolist print bool format".split())
 _COMBINES = frozenset(("stack", "torch.stack", "sum", "torch.cat"))
@@ -39,7 +39,8 @@ def norms_one_by_one(file: SourceFile) -> Iterator[Norms]:
     """The loops of a file that put the norm of all gradients together in every step."""
     if "_foreach_norm" in file.text or "get_total_norm" in file.text:
         return  # whoever knows them has another way beside this one
-    for function in range(len(file.outline.functions)):
+    looping = {region.function for region in file.outline.regions if region.kind in ("loop", "comprehension")}
+    for function in sorted(looping):
         for node in file.enclosing(function).of_kinds((ast.For, ast.ListComp, ast.GeneratorExp)):
             assert isinstance(node, ast.expr | ast.stmt)
             over = _goes_over(file, function, node)
@@ -110,7 +111,7 @@ def _gathers(statement: ast.stmt) -> bool:
 
 def _reads(node: ast.AST) -> bool:
     """Whether the host asks for numbers in a loop, which costs more than the kernels."""
-    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    calls = (part for part in nodes_of(node) if isinstance(part, ast.Call))
     return any(last_part(chain(call.func)) in _READS for call in calls)
 
 

@@ -42,7 +42,7 @@ class Notes:
         if self.ascii:
             return (line, byte + 1)
         raw = self.lines[line - 1] if line <= len(self.lines) else b""
-        return (line, len(raw[:byte].decode("utf-8", "replace")) + 1)
+        return (line, byte + 1 if raw.isascii() else len(raw[:byte].decode("utf-8", "replace")) + 1)
 
     def span(self, first: ast.AST, last: ast.AST) -> tuple[Position, Position]:
         """From where the first of two nodes begins to where the last ends."""

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.syntax import nodes_of
 
 _NUMBERS = frozenset(
     "int float bool complex str number Number Real integer floating int64 int32 float32 float64".split()
@@ -98,4 +99,4 @@ def tells_numbers(test: ast.expr, name: str) -> tuple[bool, bool]:
 
 
 def _asks_version(test: ast.expr) -> bool:
-    return any(isinstance(part, ast.Attribute) and chain(part) == _OF_OLD for part in ast.walk(test))
+    return any(isinstance(part, ast.Attribute) and chain(part) == _OF_OLD for part in nodes_of(test))

@@ -21,7 +21,7 @@ from torchperf_lint.facts.foreach_forms import NORMS, moves_or_reads, statements
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 from torchperf_lint.patterns import pattern
 
 _OVER = pattern(r"param|weights")
@@ -126,7 +126,7 @@ def _are_squares(value: ast.expr) -> bool:
 
 
 def _reads(node: ast.AST) -> bool:
-    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    calls = (part for part in nodes_of(node) if isinstance(part, ast.Call))
     return any(last_part(chain(call.func)) in _READS for call in calls)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 
 from torchperf_lint.facts.bindings import HANDLER, BlockPath, Definition
@@ -19,16 +20,27 @@ class BindingsOfName:
     def __init__(self, found: Sequence[Definition]) -> None:
         """`found`: in the order of (at, end)."""
         self._inner = [d for d in found if d.within is not None]
-        self._within = NestedSpans([d.within for d in self._inner if d.within is not None])
-        self._found = [d for d in found if d.within is None]
+        self._found = [d for d in found if d.within is None] if self._inner else found
         self._starts = [d.at for d in self._found]
-        self._last_end = list(accumulate((d.end for d in self._found), max))
-        self._in_loop: dict[int, list[int]] = {}
+
+    @cached_property
+    def _within(self) -> NestedSpans:
+        return NestedSpans([d.within for d in self._inner if d.within is not None])
+
+    @cached_property
+    def _last_end(self) -> list[Position]:
+        """For each binding, where the last of it and those before it ends."""
+        return list(accumulate((d.end for d in self._found), max))
+
+    @cached_property
+    def _in_loop(self) -> dict[int, list[int]]:
         """Line of a loop -> the numbers of the bindings in it, in order."""
+        table: dict[int, list[int]] = {}
         for number, definition in enumerate(self._found):
             for line, branch in definition.block:
                 if branch == "loop":
-                    self._in_loop.setdefault(line, []).append(number)
+                    table.setdefault(line, []).append(number)
+        return table
 
     def within(self, at: Position) -> Definition | None:
         """The variable of a comprehension or lambda that the name is at a place."""

@@ -9,6 +9,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.effects import names_in
+from torchperf_lint.facts.expressions_written import as_written
 from torchperf_lint.facts.levels_in_steps import goes_over_levels
 from torchperf_lint.facts.records import Position, Region
 from torchperf_lint.facts.running_averages import averages
@@ -58,7 +59,7 @@ def _added_to(target: ast.expr, value: ast.expr) -> ast.expr | None:
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
         return None
     for old, new in ((value.left, value.right), (value.right, value.left)):
-        if ast.unparse(old) == ast.unparse(target) or _is_entry(old, target) or averages(target, old, new):
+        if as_written(old) == as_written(target) or _is_entry(old, target) or averages(target, old, new):
             return new
     return None
 

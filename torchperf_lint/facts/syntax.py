@@ -81,54 +81,67 @@ _NODES_ONLY = frozenset(
 
 LEAVES = frozenset({ast.Name, ast.Constant})
 """What has no children: half of all nodes, which walks need not ask."""
-_CHILDREN: dict[type[ast.AST], tuple[tuple[str, bool], ...]] = {ast.Constant: (), ast.MatchSingleton: ()}
 _AST = ast.AST
-_OFTEN: dict[type[ast.AST], Callable[[Any], list[ast.AST]]] = {
-    ast.Attribute: lambda node: [node.value],
-    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
-    ast.keyword: lambda node: [node.value],
-    ast.Expr: lambda node: [node.value],
-    ast.Assign: lambda node: [*node.targets, node.value],
-    ast.Subscript: lambda node: [node.value, node.slice],
-    ast.BinOp: lambda node: [node.left, node.right],
-    ast.Compare: lambda node: [node.left, *node.comparators],
-    ast.Tuple: lambda node: [*node.elts],
-    ast.List: lambda node: [*node.elts],
-    ast.UnaryOp: lambda node: [node.operand],
-    ast.BoolOp: lambda node: [*node.values],
-    ast.If: lambda node: [node.test, *node.body, *node.orelse],
-}
-"""Nine of ten nodes with children: what is written out takes a third of the time."""
+_Children = Callable[[Any], "list[ast.AST]"]
+
+
+class _ChildrenByType(dict[type[ast.AST], _Children]):
+    """Type of a node -> what gives its children; made for each type when the first node of it comes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> _Children:
+        fields = _child_fields(kind)
+
+        def found_in(node: ast.AST) -> list[ast.AST]:
+            found: list[ast.AST] = []
+            for name, mixed in fields:
+                value = getattr(node, name, None)
+                if value is None:
+                    continue
+                if value.__class__ is list:
+                    found += [item for item in value if isinstance(item, _AST)] if mixed else value
+                elif not mixed or isinstance(value, _AST):
+                    found.append(value)
+            return found
+
+        self[kind] = found_in
+        return found_in
+
+
+CHILDREN = _ChildrenByType(
+    {
+        # Nine of ten nodes with children: what is written out takes a third of the time.
+        ast.Attribute: lambda node: [node.value],
+        ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+        ast.keyword: lambda node: [node.value],
+        ast.Expr: lambda node: [node.value],
+        ast.Assign: lambda node: [*node.targets, node.value],
+        ast.Subscript: lambda node: [node.value, node.slice],
+        ast.BinOp: lambda node: [node.left, node.right],
+        ast.Compare: lambda node: [node.left, *node.comparators],
+        ast.Tuple: lambda node: [*node.elts],
+        ast.List: lambda node: [*node.elts],
+        ast.UnaryOp: lambda node: [node.operand],
+        ast.BoolOp: lambda node: [*node.values],
+        ast.If: lambda node: [node.test, *node.body, *node.orelse],
+        ast.Constant: lambda node: [],
+        ast.MatchSingleton: lambda node: [],
+    }
+)
+"""Asked of every node several times a run, by walks that look at types anyway; `children_of` for all others."""
 
 
 def children_of(node: ast.AST) -> list[ast.AST]:
     """Child nodes in field order, without contexts and operators."""
-    # Asked of every node several times a run: a list is made faster than a generator is gone through.
-    kind = type(node)
-    often = _OFTEN.get(kind)
-    if often is not None:
-        return often(node)
-    fields = _CHILDREN.get(kind)
-    if fields is None:
-        fields = _CHILDREN[kind] = _child_fields(kind)
-    found: list[ast.AST] = []
-    for name, mixed in fields:
-        value = getattr(node, name, None)
-        if value is None:
-            continue
-        if value.__class__ is list:
-            found += [item for item in value if isinstance(item, _AST)] if mixed else value
-        elif not mixed or isinstance(value, _AST):
-            found.append(value)
-    return found
+    # A list is made faster than a generator is gone through.
+    return CHILDREN[type(node)](node)
 
 
 def nodes_of(root: ast.AST) -> list[ast.AST]:
     """A node and all below it, breadth first, without contexts and operators: `ast.walk` in a third of its time."""
     nodes = [root]
     for node in nodes:
-        if type(node) not in LEAVES:
-            nodes += children_of(node)
+        if (kind := type(node)) not in LEAVES:
+            nodes += CHILDREN[kind](node)
     return nodes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.conditions import name_of
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
 _NAME = pattern(r"^(?:__version__|_?(?:torch|pytorch|pt)_version\w*)$|^_?(?:TORCH|PYTORCH|PT)_VERSION\w*$")
@@ -19,7 +20,7 @@ def runs_with_old_torch(test: ast.expr) -> bool | None:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (*_MORE, *_LESS)):
         return None
     if not any(
-        _NAME.search(name_of(node)) for node in ast.walk(test.left) if isinstance(node, ast.Name | ast.Attribute)
+        _NAME.search(name_of(node)) for node in nodes_of(test.left) if isinstance(node, ast.Name | ast.Attribute)
     ):
         return None
     texts = [n.value for n in ast.walk(test.comparators[0]) if isinstance(n, ast.Constant) and isinstance(n.value, str)]

@@ -90,9 +90,10 @@ class Types:
     def name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
         """What a plain name denotes in a function."""
         key = (path, function, name, depth)
-        if key not in self._names:
-            self._names[key] = self._name(path, function, name, depth)
-        return self._names[key]
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = self._name(path, function, name, depth)
+        return found
 
     def _name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
         outline = self.index.outlines[path]
@@ -358,9 +359,10 @@ class Types:
     def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         """The project functions that a call may run, overrides in subclasses included."""
         key = (path, function, callee)
-        if key not in self._targets:
-            self._targets[key] = self._find_targets(path, function, callee)
-        return self._targets[key]
+        found = self._targets.get(key)
+        if found is None:
+            found = self._targets[key] = self._find_targets(path, function, callee)
+        return found
 
     def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         found: list[FunctionKey] = []

@@ -24,7 +24,7 @@ from torchperf_lint.facts.joined_on_host import JOINS
 from torchperf_lint.facts.loaders import is_blocking
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import DEVICE
 from torchperf_lint.patterns import pattern
@@ -154,7 +154,7 @@ def _fills_rows(statement: ast.Assign, loop: _Loop) -> bool:
 def _named_and_gathered(file: SourceFile, site: Site, statement: ast.Assign, loop: _Loop) -> bool:
     """`clip = torch.from_numpy(y).to(device)`, then `clips.append(clip)` in the same turn."""
     names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
-    for node in ast.walk(loop):
+    for node in nodes_of(loop):
         if not isinstance(node, ast.Call) or last_part(chain(node.func)) != "append" or len(node.args) != 1:
             continue
         given = node.args[0]

@@ -5,6 +5,8 @@ Everything but the colours is there in plain text too; nothing but quoted source
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.text import Text
 
 from torchperf_lint.model import Finding, Fix, Related, Report, Safety
@@ -12,10 +14,10 @@ from torchperf_lint.reporters import View
 from torchperf_lint.reporters._diff import departures, of_fix
 from torchperf_lint.reporters._frame import cropped
 from torchperf_lint.reporters._page import INDENT, LABEL, STYLES, Page, page
-from torchperf_lint.reporters._run import render_run
 from torchperf_lint.reporters._words import fixable, fixed, place, summary
 
-__all__ = ["render", "render_run"]
+if TYPE_CHECKING:
+    from torchperf_lint.run_report import RunReport
 
 
 def render(report: Report, view: View) -> str:
@@ -32,6 +34,13 @@ def render(report: Report, view: View) -> str:
         if can:
             sheet.line(Text(can))
     return sheet.text
+
+
+def render_run(report: RunReport, view: View) -> str:
+    """What a run did, and what it says about each finding."""
+    from torchperf_lint.reporters import _run  # a good part of the start, and nothing to who lints
+
+    return _run.render_run(report, view)
 
 
 def _finding(sheet: Page, finding: Finding, view: View, text: str | None) -> None:

@@ -23,6 +23,7 @@ from torchperf_lint.facts.segment_loops import SegmentLoop, segment_loops
 from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.taken_apart import TakenApart, taken_apart
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity, Verdict
 from torchperf_lint.rates import rate_of
@@ -365,7 +366,7 @@ def _at_once(loop: ast.expr | ast.stmt) -> str | None:
 
 
 def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
-    called = (last_part(chain(n.func)) for n in ast.walk(spot.expression) if isinstance(n, ast.Call))
+    called = (last_part(chain(n.func)) for n in nodes_of(spot.expression) if isinstance(n, ast.Call))
     of_rows = next((_FOR_ALL_ROWS[name] for name in called if name in _FOR_ALL_ROWS), None)
     if of_rows is not None and found.doubt is None:
         return of_rows
