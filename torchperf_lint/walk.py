@@ -49,17 +49,19 @@ class Walk:
     """How many directory entries were looked at so far."""
 
     def __iter__(self) -> Iterator[Path]:
-        seen = {os.path.realpath(self.start)}
-        pending = [(str(self.start), tracked_files(self.start))]
+        start = os.path.realpath(self.start)
+        seen = {start}
+        pending = [(str(self.start), start, tracked_files(self.start))]
         while pending and not self.too_large:
-            path, listed = pending.pop()
-            entered: list[str] = []
+            path, real, listed = pending.pop()
+            entered: list[tuple[str, str]] = []
             for entry in self._entries(path):
-                if self._enters(entry, listed, seen):
-                    entered.append(entry.path)
+                inner = self._entered(entry, real, listed, seen)
+                if inner is not None:
+                    entered.append((entry.path, inner))
                 elif self._takes(entry, listed):
                     yield Path(entry.path)
-            pending.extend((inner, _listed_in(inner, listed)) for inner in reversed(entered))
+            pending.extend((inner, at, _listed_in(inner, listed)) for inner, at in reversed(entered))
 
     @property
     def too_large(self) -> bool:
@@ -77,16 +79,19 @@ class Walk:
         self.entries += len(found)
         return sorted(found, key=lambda entry: entry.name)
 
-    def _enters(self, entry: os.DirEntry[str], listed: Listed | None, seen: set[str]) -> bool:
+    def _entered(self, entry: os.DirEntry[str], above: str, listed: Listed | None, seen: set[str]) -> str | None:
+        """The real path of a directory to walk, `above` being that of its parent; None for what is not walked."""
         if not _is_directory(entry) or (listed is not None and not listed.enters(entry.path)):
-            return False
-        if self.leaves_out(entry.path) or Path(entry.path, _OF_AN_ENVIRONMENT).exists():
-            return False
-        real = os.path.realpath(entry.path)
-        if real in seen or (entry.is_symlink() and Path(real).is_relative_to(os.path.realpath(self.root))):
-            return False
+            return None
+        # Of each directory of a large tree: texts, as a Path costs as much as asking the system.
+        if self.leaves_out(entry.path) or os.path.exists(f"{entry.path}{os.sep}{_OF_AN_ENVIRONMENT}"):  # noqa: PTH110
+            return None
+        link = entry.is_symlink()
+        real = os.path.realpath(entry.path) if link else os.path.join(above, entry.name)  # noqa: PTH118
+        if real in seen or (link and Path(real).is_relative_to(os.path.realpath(self.root))):
+            return None
         seen.add(real)
-        return True
+        return real
 
     def _takes(self, entry: os.DirEntry[str], listed: Listed | None) -> bool:
         if not self._named_right(entry.name) or (listed is not None and entry.path not in listed.files):
@@ -160,8 +165,8 @@ def _above(files: Set[str], top: str) -> frozenset[str]:
 
 def _listed_in(directory: str, listed: Listed | None) -> Listed | None:
     """What counts in a directory about to be walked: what git said above it, unless a repository begins there."""
-    inner = Path(directory)
-    return tracked_files(inner) if is_git_root(inner) or inner.is_symlink() else listed
+    begins = os.path.exists(f"{directory}{os.sep}.git") or os.path.islink(directory)  # noqa: PTH110, PTH114
+    return tracked_files(Path(directory)) if begins else listed
 
 
 def _git(directory: Path, *arguments: str) -> bytes | None:
