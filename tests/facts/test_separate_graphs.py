@@ -76,6 +76,25 @@ def found(code):
         (("a = net(x)", "a.sum().backward(retain_graph=True)", "torch.autograd.grad(a.sum(), x)"), False),
         (("a = net(x)", "a.sum().backward(retain_graph=True)", "for y in a:", "    net(y).backward()"), False),
         (("a = net(x)", "a.sum().backward(retain_graph=True)"), False),
+        (
+            (
+                *("if other.ended:", "    break", "a = net(x)", "a.sum().backward(retain_graph=True)"),
+                *('other.put("a", lambda f: other.save(f, a))', "net(x).mean().backward()"),
+            ),
+            True,
+        ),
+        (("a = net(x)", "b = lambda: a.mean()", "a.sum().backward(retain_graph=True)", "b().backward()"), False),
+        (
+            ("a = net(x)", "a.sum().backward(retain_graph=True)", "opt.step(lambda: a.mean().backward())"),
+            False,
+        ),
+        (
+            (
+                *("a = net(x)", "a.sum().backward(retain_graph=True)", "net(x).mean().backward()"),
+                *("if other.bad:", "    continue"),
+            ),
+            False,
+        ),
     ],
 )
 def test_passes_of_one_loop(statements, separate):

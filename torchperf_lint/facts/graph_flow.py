@@ -29,6 +29,8 @@ _LEAVES = frozenset(
 """What gives a tensor without a graph, where it is given none."""
 _GRADIENTS = frozenset("grad vjp jvp jacobian hessian closure gradient_penalty manual_backward".split())
 _OFF = frozenset({"no_grad", "inference_mode"})
+_HARMLESS = (ast.Pass, ast.Assert, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Break, ast.Raise)
+"""Statements that compute nothing; what leaves the loop leaves passes out, and no turn follows that could read on."""
 _DEEP = 4
 Nodes = frozenset[int]
 NONE: Nodes = frozenset()
@@ -103,7 +105,7 @@ class GraphFlow:
             return self._branches(statement, scope)
         elif isinstance(statement, ast.With):
             return self._with(statement, scope)
-        elif not isinstance(statement, ast.Pass | ast.Assert | ast.Delete | ast.Import | ast.ImportFrom | ast.Global):
+        elif not isinstance(statement, _HARMLESS):
             raise NotUnderstoodError
         return NONE
 
@@ -175,10 +177,21 @@ class GraphFlow:
                 return NONE, False
             if name:
                 return self._read(name, node), False
-        if isinstance(node, ast.Lambda | ast.Yield | ast.YieldFrom | ast.Await | ast.NamedExpr):
+        if isinstance(node, ast.Lambda):
+            return self._handed_on(node, scope), False
+        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await | ast.NamedExpr):
             raise NotUnderstoodError
         found = [self._expression(child, scope) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         return NONE.union(*(nodes for nodes, _ in found)), any(more for _, more in found)
+
+    def _handed_on(self, node: ast.Lambda, scope: Scope) -> Nodes:
+        """The nodes of what a lambda reads where it stands, computing no gradients: `lambda f: save(f, images)`."""
+        own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
+            if last_part(chain(call.func)) in _GRADIENTS | {"backward"} or self.ask(call):
+                raise NotUnderstoodError
+        read = (part for part in ast.walk(node.body) if isinstance(part, ast.Name) and part.id not in own)
+        return NONE.union(*(self._expression(part, scope)[0] for part in read))
 
     def _read(self, name: str, node: ast.expr) -> Nodes:
         if name not in self.state:
@@ -200,6 +213,8 @@ class GraphFlow:
         parts = [self._expression(argument, scope) for argument in given]
         if isinstance(function, ast.Attribute) and chain(function.value) != "self":
             parts.append(self._expression(function.value, scope))
+        elif _key(function, scope)[0] in self.state:
+            parts.append(self._expression(function, scope))  # a lambda that the turn has made
         nodes, more = NONE.union(*(n for n, _ in parts)), any(m for _, m in parts)
         if name in _ENDS:
             return NONE, False

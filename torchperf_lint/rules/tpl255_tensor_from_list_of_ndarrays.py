@@ -30,9 +30,9 @@ class TensorFromListOfNdarrays(SourceRule):
 
     ## What it does
     Flags `torch.tensor([...])`, `torch.as_tensor([...])`, `x.new_tensor([...])` and the legacy
-    `torch.FloatTensor([...])` of a list whose elements are known to be numpy arrays, in code that runs for every sample, batch or step, or, as info, for every
-    update of an agent from what it has gathered. Also of a list of tensors
-    that are on the device, one number each: each is read by itself, and the host waits for it.
+    `torch.FloatTensor([...])` of a list whose elements are known to be numpy arrays, in code that runs for every
+    sample, batch or step, or, as info, for every update of an agent from what it has gathered. Also of a list of
+    tensors that are on the device, one number each: each is read by itself, and the host waits for it.
 
     Lists of what is called `state` or `obs` are arrays in code of reinforcement learning: gathered from a replay
     buffer, `zip(*samples)`, or `torch.tensor([state])`. Where nothing in the file speaks of rewards or environments,
