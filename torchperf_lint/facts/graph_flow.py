@@ -58,6 +58,8 @@ class GraphFlow:
         self.passes: list[Pass] = []
         self.found_first: dict[str, ast.expr] = {}
         """What is read before the turn gives it a value."""
+        self._first: dict[str, int] = {}
+        """The nodes of those, each behind what is computed with it."""
         self.state: dict[str, Nodes] = {}
         self._behind: list[Nodes] = []
         self._carries: list[bool] = []
@@ -71,6 +73,15 @@ class GraphFlow:
     def shared(self, one: Nodes, other: Nodes) -> bool:
         """Whether a graph lies behind both."""
         return any(self._carries[node] for node in self._all_behind(one) & self._all_behind(other))
+
+    def made(self, nodes: Nodes) -> bool:
+        """Whether the turn itself computes any of some nodes."""
+        return not nodes <= {*self._first.values()}
+
+    def found_behind(self, one: Nodes, other: Nodes) -> list[ast.expr]:
+        """What the turn finds when it begins, and both are computed with."""
+        both = self._all_behind(one) & self._all_behind(other)
+        return [self.found_first[name] for name, node in self._first.items() if node in both]
 
     def carried_on(self) -> bool:
         """Whether the next turn reads what this one leaves with a graph."""
@@ -194,9 +205,13 @@ class GraphFlow:
         return NONE.union(*(self._expression(part, scope)[0] for part in read))
 
     def _read(self, name: str, node: ast.expr) -> Nodes:
-        if name not in self.state:
-            self.found_first.setdefault(name, node)
-        return self.state.get(name, NONE)
+        if name in self.state:
+            return self.state[name]
+        if self.found_first.setdefault(name, node) is node:
+            self._behind.append(NONE)
+            self._carries.append(False)
+            self._first[name] = len(self._behind) - 1
+        return frozenset((self._first[name],))
 
     def _call(self, call: ast.Call, scope: Scope) -> tuple[Nodes, bool]:
         function, name = call.func, last_part(chain(call.func))
