@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 from snippets import IMPORTS
@@ -20,7 +21,7 @@ def told(parameter, body="answer = 1"):
     project = Project.of_texts({"a.py": text})
     found = project.body("a.py")
     node = next(n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Assign) and "answer" in ast.unparse(n))
-    return setting(found, 1, parameter.partition(":")[0].partition("=")[0].strip(), found.at(node))
+    return setting(found, 1, re.match(r"\w+", parameter)[0], found.at(node))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,13 @@ def told(parameter, body="answer = 1"):
         ("coeffs: list[float]", None),
         ("image_size: tuple[int, int]", SHAPE),
         ("image_size", None),
+        ("bev_h, bev_w", SHAPE),
+        ("width, height", SHAPE),
+        ("bev_h: int, bev_w", SHAPE),
+        ("bev_h, bev_w: torch.Tensor", None),
+        ("bev_h, image_w", None),
+        ("bev_h, bev_w=None", None),
+        ("h, w", None),
         ("sample_weights: list[float]", None),
         ("scores: list[float]", None),
         ("lengths: list[int]", None),

@@ -76,6 +76,8 @@ def asked(body, function):
         "loaded(n)",
         "np.eye(8)[n]",
         "a if n else np.ones(2)",
+        "np.arctan2(a, a) * n",
+        "n * (n / (np.sin(np.sqrt(a**2 + a**2) * n / n + n) / n / n))",
     ],
 )
 def test_an_array(expression):
@@ -92,6 +94,7 @@ def test_an_array(expression):
         "a.mean()",
         "np.sum(a)",
         "np.cos(n)",
+        "np.arctan2(n, n)",
         "np.pi",
         "np.random.rand()",
         "np.random.randint(0, 8)",

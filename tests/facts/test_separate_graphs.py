@@ -15,6 +15,21 @@ LOOP = """
             {statements}
             opt.step()
 """
+GIVEN = """
+    class Loss:
+        def __init__(self, per_sample, module, optimizer):
+            self.per_sample, self.module, self.optimizer = per_sample, module, optimizer
+
+        def backward(self, x: torch.Tensor):
+            if len(x) == 0:
+                raise ValueError("nothing to do")
+            whole = {whole}
+            whole.backward(retain_graph=True)
+            self.optimizer.zero_grad()
+            second = (self.module.coefficients() * self.per_sample).sum()
+            second.backward()
+            self.optimizer.step()
+"""
 CLASS = """
     class Trainer:
         def first(self):
@@ -76,6 +91,25 @@ def found(code):
         (("a = net(x)", "a.sum().backward(retain_graph=True)", "torch.autograd.grad(a.sum(), x)"), False),
         (("a = net(x)", "a.sum().backward(retain_graph=True)", "for y in a:", "    net(y).backward()"), False),
         (("a = net(x)", "a.sum().backward(retain_graph=True)"), False),
+        (
+            (
+                *("if other.ended:", "    break", "a = net(x)", "a.sum().backward(retain_graph=True)"),
+                *('other.put("a", lambda f: other.save(f, a))', "net(x).mean().backward()"),
+            ),
+            True,
+        ),
+        (("a = net(x)", "b = lambda: a.mean()", "a.sum().backward(retain_graph=True)", "b().backward()"), False),
+        (
+            ("a = net(x)", "a.sum().backward(retain_graph=True)", "opt.step(lambda: a.mean().backward())"),
+            False,
+        ),
+        (
+            (
+                *("a = net(x)", "a.sum().backward(retain_graph=True)", "net(x).mean().backward()"),
+                *("if other.bad:", "    continue"),
+            ),
+            False,
+        ),
     ],
 )
 def test_passes_of_one_loop(statements, separate):
@@ -96,3 +130,10 @@ def test_passes_of_one_loop(statements, separate):
 )
 def test_passes_of_methods_that_are_called_one_after_the_other(second, between, separate):
     assert found(CLASS.format(second=second, between=between)) == separate
+
+
+@pytest.mark.parametrize(
+    ("whole", "separate"), [("self.per_sample.mean()", False), ("self.module(torch.zeros(3).cuda()).sum()", True)]
+)
+def test_what_another_has_computed_may_lie_behind_both_passes_of_a_method(whole, separate):
+    assert found(GIVEN.format(whole=whole)) == separate

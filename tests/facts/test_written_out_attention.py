@@ -205,3 +205,19 @@ def test_how_many_dimensions_the_queries_have(shaped, rank):
 def test_what_drops_weights(weights, dropout):
     (found,) = _found(f"att = (q @ k.transpose(-2, -1)).softmax(-1)\natt = {weights}\nreturn att @ v")
     assert found.dropout == dropout
+
+
+@pytest.mark.parametrize(
+    ("body", "scoring", "weighing"),
+    [
+        ("s = q @ k.mT * 0.1\na = s.softmax(-1)\nreturn a @ v", [0], [2]),
+        ("s = q @ k.mT\nif mask is None:\n    s = q @ k.mT + 1\na = s.softmax(-1)\nreturn a @ v", [0, 2], [4]),
+        ("return (q @ k.mT).softmax(-1) @ v", [0], [0]),
+    ],
+)
+def test_the_products_around_the_softmax(body, scoring, weighing):
+    (attention,) = _found(body)
+    file = attention.site.file
+    first = file.text.count("\n", 0, file.text.index(body.splitlines()[0])) + 1
+    assert sorted(file.start(node)[0] - first for node in attention.scoring) == scoring
+    assert [file.start(node)[0] - first for node in attention.weighing] == weighing

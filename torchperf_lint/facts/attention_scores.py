@@ -32,6 +32,8 @@ class ScoresBehind:
         assert body is not None
         self.body = body
         self.root: Scores | None = None
+        self.products: list[ast.expr] = []
+        """Where queries are multiplied with keys: once, or once on each of several ways."""
         self.masked = self.biased = self.reshaped = False
         self._in_branch = False
         self.seen: set[tuple[str, Position]] = set()
@@ -49,6 +51,7 @@ class ScoresBehind:
                 if self.root is not None and not _alike(self.root, found):
                     return False
                 self.root = found
+                self.products.append(current)
             elif isinstance(current, ast.Name):
                 if (current.id, place) in self.seen:
                     continue

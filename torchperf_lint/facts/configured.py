@@ -34,7 +34,8 @@ _ORDER = (LITERAL, CONFIGURED, SHAPE, GIVEN)
 _OF_SHAPES = pattern(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
 _SIDES = pattern(r"(?:^|_)(?:height|width|[hw])$")
-"""Parameters that hand on one side of an input, where they are annotated as one number."""
+"""Parameters that hand on one side of an input, where they are annotated as one number, or the other side is, too."""
+_OTHER_SIDES = {"height": "width", "width": "height", "h": "w", "w": "h"}
 _SETTINGS = pattern(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"scalings?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
@@ -94,7 +95,7 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     words = annotation_words(body, function, name)
     if _OF_SHAPES.search(name):
         return SHAPE if numeric_parameter(body, function, name) or (once and words is None) else None
-    if _SIDES.search(name) and scalar_parameter(body, function, name):
+    if _SIDES.search(name) and (scalar_parameter(body, function, name) or _is_one_of_two(body, function, name)):
         return SHAPE
     tested = body.narrowing(function, name, at)
     chosen = _OF_VOCABULARY.search(name)
@@ -106,6 +107,20 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     if (chosen or _SETTINGS.search(name)) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):
         return CONFIGURED
     return CONFIGURED if tested is not None and _stands_in(tested) else None
+
+
+def _is_one_of_two(body: Body, function: int, name: str) -> bool:
+    """Whether an image's other side is a parameter as well, and nothing is said of both: `bev_h` beside `bev_w`.
+
+    `h` and `w` alone may be a state and weights.
+    """
+    node = body.functions.get(function)
+    side = name.rpartition("_")[2]
+    other = name.removesuffix(side) + _OTHER_SIDES[side]
+    if not isinstance(node, ast.FunctionDef) or len(name) == 1:
+        return False
+    plain = {a.arg for a in (*node.args.args, *node.args.kwonlyargs) if a.annotation is None}
+    return {name, other} <= plain and all(default_of(node, one) is None for one in (name, other))
 
 
 def is_mode(body: Body, function: int, name: str) -> bool:

@@ -29,6 +29,8 @@ _LEAVES = frozenset(
 """What gives a tensor without a graph, where it is given none."""
 _GRADIENTS = frozenset("grad vjp jvp jacobian hessian closure gradient_penalty manual_backward".split())
 _OFF = frozenset({"no_grad", "inference_mode"})
+_HARMLESS = (ast.Pass, ast.Assert, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Break, ast.Raise)
+"""Statements that compute nothing; what leaves the loop leaves passes out, and no turn follows that could read on."""
 _DEEP = 4
 Nodes = frozenset[int]
 NONE: Nodes = frozenset()
@@ -56,6 +58,8 @@ class GraphFlow:
         self.passes: list[Pass] = []
         self.found_first: dict[str, ast.expr] = {}
         """What is read before the turn gives it a value."""
+        self._first: dict[str, int] = {}
+        """The nodes of those, each behind what is computed with it."""
         self.state: dict[str, Nodes] = {}
         self._behind: list[Nodes] = []
         self._carries: list[bool] = []
@@ -69,6 +73,15 @@ class GraphFlow:
     def shared(self, one: Nodes, other: Nodes) -> bool:
         """Whether a graph lies behind both."""
         return any(self._carries[node] for node in self._all_behind(one) & self._all_behind(other))
+
+    def made(self, nodes: Nodes) -> bool:
+        """Whether the turn itself computes any of some nodes."""
+        return not nodes <= {*self._first.values()}
+
+    def found_behind(self, one: Nodes, other: Nodes) -> list[ast.expr]:
+        """What the turn finds when it begins, and both are computed with."""
+        both = self._all_behind(one) & self._all_behind(other)
+        return [self.found_first[name] for name, node in self._first.items() if node in both]
 
     def carried_on(self) -> bool:
         """Whether the next turn reads what this one leaves with a graph."""
@@ -103,7 +116,7 @@ class GraphFlow:
             return self._branches(statement, scope)
         elif isinstance(statement, ast.With):
             return self._with(statement, scope)
-        elif not isinstance(statement, ast.Pass | ast.Assert | ast.Delete | ast.Import | ast.ImportFrom | ast.Global):
+        elif not isinstance(statement, _HARMLESS):
             raise NotUnderstoodError
         return NONE
 
@@ -175,15 +188,30 @@ class GraphFlow:
                 return NONE, False
             if name:
                 return self._read(name, node), False
-        if isinstance(node, ast.Lambda | ast.Yield | ast.YieldFrom | ast.Await | ast.NamedExpr):
+        if isinstance(node, ast.Lambda):
+            return self._handed_on(node, scope), False
+        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await | ast.NamedExpr):
             raise NotUnderstoodError
         found = [self._expression(child, scope) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         return NONE.union(*(nodes for nodes, _ in found)), any(more for _, more in found)
 
+    def _handed_on(self, node: ast.Lambda, scope: Scope) -> Nodes:
+        """The nodes of what a lambda reads where it stands, computing no gradients: `lambda f: save(f, images)`."""
+        own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
+            if last_part(chain(call.func)) in _GRADIENTS | {"backward"} or self.ask(call):
+                raise NotUnderstoodError
+        read = (part for part in ast.walk(node.body) if isinstance(part, ast.Name) and part.id not in own)
+        return NONE.union(*(self._expression(part, scope)[0] for part in read))
+
     def _read(self, name: str, node: ast.expr) -> Nodes:
-        if name not in self.state:
-            self.found_first.setdefault(name, node)
-        return self.state.get(name, NONE)
+        if name in self.state:
+            return self.state[name]
+        if self.found_first.setdefault(name, node) is node:
+            self._behind.append(NONE)
+            self._carries.append(False)
+            self._first[name] = len(self._behind) - 1
+        return frozenset((self._first[name],))
 
     def _call(self, call: ast.Call, scope: Scope) -> tuple[Nodes, bool]:
         function, name = call.func, last_part(chain(call.func))
@@ -200,6 +228,8 @@ class GraphFlow:
         parts = [self._expression(argument, scope) for argument in given]
         if isinstance(function, ast.Attribute) and chain(function.value) != "self":
             parts.append(self._expression(function.value, scope))
+        elif _key(function, scope)[0] in self.state:
+            parts.append(self._expression(function, scope))  # a lambda that the turn has made
         nodes, more = NONE.union(*(n for n, _ in parts)), any(m for _, m in parts)
         if name in _ENDS:
             return NONE, False

@@ -14,7 +14,9 @@ from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
-_MAX_DEPTH = 8
+_MAX_DEPTH = 12
+"""Operations and names from an expression to where an array is made: an angle of a distance of coordinates is ten."""
+_MOST_NAMES = 8
 _MAX_HOPS = 3
 _MAKERS = frozenset(
     "array asarray asanyarray ascontiguousarray asfortranarray zeros ones empty full eye identity arange linspace "
@@ -27,7 +29,8 @@ _MAKERS = frozenset(
 )
 """Functions of numpy that return an array (or several), whatever they are given."""
 _ELEMENTWISE = frozenset(
-    "abs absolute exp log log2 log10 log1p expm1 sqrt square sin cos tan tanh clip sign maximum minimum add subtract "
+    "abs absolute exp log log2 log10 log1p expm1 sqrt square cbrt sin cos tan arcsin arccos arctan arctan2 sinh cosh "
+    "tanh hypot deg2rad rad2deg degrees radians fmod remainder clip sign maximum minimum add subtract "
     "multiply divide true_divide power mod floor ceil round rint nan_to_num negative float32 float64 int64 isnan "
     "logical_and logical_or logical_not".split()
 )
@@ -64,7 +67,7 @@ class Arrays(NamedTuple):
 
 def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> str | None:
     """Why an expression is an array (not a scalar of numpy's), in a few words; None where that is not evident."""
-    if depth > _MAX_DEPTH or frame.hops > _MAX_DEPTH:
+    if depth > _MAX_DEPTH or frame.hops > _MOST_NAMES:
         return None
     if isinstance(node, ast.Call):
         return _called(values, node, frame, depth)

@@ -23,6 +23,8 @@ from torchperf_lint.facts.value import Frame
 
 _HOPS = 3
 """Methods between the backward pass and the one that does the whole turn."""
+_MAY_CARRY = frozenset({"tensor", "sequence", "unknown"})
+"""Kinds of values that may carry a graph into a turn."""
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
@@ -54,7 +56,11 @@ def _is_alone(site: Site) -> bool:
     places = [number for number, one in enumerate(flow.passes) if one.call is site.call]
     later = flow.passes[places[0] + 1 :] if len(places) == 1 else []
     nodes = flow.passes[places[0]].nodes if later else None
-    if not nodes or flow.carried_on() or any(flow.shared(nodes, one.nodes) for one in later):
+    if not nodes or not flow.made(nodes) or flow.carried_on() or any(flow.shared(nodes, one.nodes) for one in later):
+        return False
+    if not _is_in_loop(site) and any(
+        _may_be_given(site, n) for one in later for n in flow.found_behind(nodes, one.nodes)
+    ):
         return False
     return not any(_has_a_graph(site, node) for node in flow.found_first.values())
 
@@ -116,9 +122,21 @@ def _computes_gradients(site: Site, function: int, call: ast.Call) -> bool:
     return any(project.grads.backwards(key) for key in targets)
 
 
+def _is_in_loop(site: Site) -> bool:
+    return any(isinstance(node, _LOOPS) for node in site.file.enclosing(site.function).around(site.call))
+
+
+def _may_be_given(site: Site, node: ast.expr) -> bool:
+    """Whether who calls for a turn may have put into it what carries a graph: `self.loss_per_sample`."""
+    return site.file.project.values.of(node, _frame(site, node)).kind in _MAY_CARRY
+
+
+def _frame(site: Site, node: ast.expr) -> Frame:
+    at = site.file.start(node)
+    region = site.file.outline.regions[site.file.project.hotness.innermost(site.file.path, at)]
+    return Frame(site.file.path, region.function, at)
+
+
 def _has_a_graph(site: Site, node: ast.expr) -> bool:
     """Whether what the turn finds when it begins may carry a graph."""
-    file = site.file
-    at = file.start(node)
-    function = file.outline.regions[file.project.hotness.innermost(file.path, at)].function
-    return file.project.grads.of(node, Frame(file.path, function, at)) is not None
+    return site.file.project.grads.of(node, _frame(site, node)) is not None

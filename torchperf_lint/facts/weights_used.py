@@ -56,7 +56,7 @@ class Uses:
         """Attributes that keep them, as written, which nothing in the project reads."""
         self.dropout = ""
         """What drops some of them on the way, as written."""
-        self.products: set[ast.AST] = set()
+        self.products: set[ast.expr] = set()
         """Those with values; a way with dropout and one without may lead to the same."""
 
     def only_weigh(self) -> bool:

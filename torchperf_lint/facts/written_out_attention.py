@@ -49,6 +49,10 @@ class Attention(NamedTuple):
     """What drops weights on the way to the product, as written."""
     rank: int | None = None
     """How many dimensions the queries have, as far as is seen; the fused kernels take four (torch 2.13, sdp_utils)."""
+    scoring: tuple[ast.expr, ...] = ()
+    """The product of queries with keys, on each way to the softmax."""
+    weighing: tuple[ast.expr, ...] = ()
+    """The product of the weights with the values."""
 
 
 def written_out(file: SourceFile) -> Iterator[Attention]:
@@ -73,7 +77,10 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
             kept = tuple(sorted(set(uses.kept)))
             both, biased, channels = (root.queries, root.keys), back.biased, root.by_channels
             rank, zeroed = root.rank or _shaped(site, root.queries), uses.zeroed
-            yield Attention(site, *both, masked, biased, channels, flags, transposed, zeroed, kept, uses.dropout, rank)
+            ways = (tuple(back.products), tuple(uses.products))
+            yield Attention(
+                site, *both, masked, biased, channels, flags, transposed, zeroed, kept, uses.dropout, rank, *ways
+            )
 
 
 def _shaped(site: Site, queries: ast.expr) -> int | None:

@@ -22,16 +22,17 @@ from torchperf_lint.model import Confidence, Edit, Finding, Fix, Safety, Severit
 from torchperf_lint.rule import SourceRule
 
 _FUNCTIONS = ("tensor", "as_tensor", "asarray", *sorted(api.LEGACY_TYPES))
+_METHOD = "new_tensor"
 
 
 class TensorFromListOfNdarrays(SourceRule):
     """A tensor made from a list of numpy arrays, which torch reads number by number.
 
     ## What it does
-    Flags `torch.tensor([...])`, `torch.as_tensor([...])` and the legacy `torch.FloatTensor([...])` of a list whose
-    elements are known to be numpy arrays, in code that runs for every sample, batch or step, or, as info, for every
-    update of an agent from what it has gathered. Also of a list of tensors
-    that are on the device, one number each: each is read by itself, and the host waits for it.
+    Flags `torch.tensor([...])`, `torch.as_tensor([...])`, `x.new_tensor([...])` and the legacy
+    `torch.FloatTensor([...])` of a list whose elements are known to be numpy arrays, in code that runs for every
+    sample, batch or step, or, as info, for every update of an agent from what it has gathered. Also of a list of
+    tensors that are on the device, one number each: each is read by itself, and the host waits for it.
 
     Lists of what is called `state` or `obs` are arrays in code of reinforcement learning: gathered from a replay
     buffer, `zip(*samples)`, or `torch.tensor([state])`. Where nothing in the file speaks of rewards or environments,
@@ -108,7 +109,7 @@ class TensorFromListOfNdarrays(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot tensor of a list of arrays."""
-        for site in file.hot_calls(*_FUNCTIONS):
+        for site in file.hot_calls(*_FUNCTIONS, _METHOD):
             data = _data(file, site)
             if data is None or site.hot is None:
                 continue
@@ -142,8 +143,7 @@ class TensorFromListOfNdarrays(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` reads a list of arrays number by number "
             f"{hot.when if hot is not None else 'in each update'}",
-            instead="make one array of them first: "
-            f"`torch.from_numpy(np.stack({file.brief(data)})){_as_it_was_made(file, site)}`",
+            instead=f"make one array of them first: `{_of_one_array(file, site, data)}`",
             value=Value("array", because=f"the list holds numpy arrays: {held.because}{at}"),
             hot=hot,
             confidence=Confidence.POSSIBLE if hot is not None and hot.optional else held.confidence,
@@ -170,6 +170,17 @@ def _held(file: SourceFile, site: Site, data: ast.expr) -> Arrays | None:
     return held if held is not None else holds_observations(values, data, site.frame)
 
 
+def _of_one_array(file: SourceFile, site: Site, data: ast.expr) -> str:
+    """The call as it does with one array."""
+    if _is_method(site) and site.receiver is not None:
+        return f"{file.brief(site.receiver)}.{_METHOD}(np.stack({file.brief(data)}))"
+    return f"torch.from_numpy(np.stack({file.brief(data)})){_as_it_was_made(file, site)}"
+
+
+def _is_method(site: Site) -> bool:
+    return last_part(site.record.callee) == _METHOD
+
+
 def _as_it_was_made(file: SourceFile, site: Site) -> str:
     """What makes of numbers as numpy has them what the call makes: `.long()` for `torch.LongTensor(rows)`."""
     name = (file.denotes(site.call.func, site) or "").removeprefix("torch.")
@@ -189,10 +200,10 @@ def _joined(file: SourceFile, data: ast.expr) -> str:
 
 
 def _data(file: SourceFile, site: Site) -> ast.expr | None:
-    """The list that a call makes a tensor of."""
+    """The list that a call makes a tensor of; only tensors have a `new_tensor`."""
     name = file.denotes(site.call.func, site) or ""
-    known = name.startswith("torch.") and name.removeprefix("torch.").removeprefix("cuda.") in _FUNCTIONS
-    if not known or len(site.call.args) != 1:
+    function = name.startswith("torch.") and name.removeprefix("torch.").removeprefix("cuda.") in _FUNCTIONS
+    if not (function or _is_method(site)) or len(site.call.args) != 1:
         return None
     data = site.call.args[0]
     return None if isinstance(data, ast.Starred) else data

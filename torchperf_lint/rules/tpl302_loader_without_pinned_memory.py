@@ -11,8 +11,10 @@ from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.copy_fixes import pinned
 from torchperf_lint.facts.datasets import batches_on_device, held
 from torchperf_lint.facts.literals import is_false
+from torchperf_lint.facts.no_workers import no_workers
 from torchperf_lint.facts.own_loaders import never_pinned
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
+from torchperf_lint.facts.prepared_loaders import Prepared, prepared_images
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spread_arguments import dicts_spread, written_out
@@ -32,8 +34,10 @@ class LoaderWithoutPinnedMemory(SourceRule):
     device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Where the
     copy cannot be found (a function returns the loader, a dict holds it), a loader that shuffles what it loads from
     files is reported as info; so is a class of the project below DataLoader that passes `num_workers` on and never
-    `pin_memory`, and a loader that is told not to pin where steps copy batches with `non_blocking=True`. Of a data set
-    that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by default.
+    `pin_memory`, a loader that accelerate sets up where steps compute with the images or sounds of its batches
+    (`batch["pixel_values"]`), and a loader that is told not to pin where steps copy batches with `non_blocking=True`.
+    Of a data set that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by
+    default.
 
     ## Why it is slow
     The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
@@ -140,13 +144,29 @@ class LoaderWithoutPinnedMemory(SourceRule):
         """Where the batches go cannot be seen from here; what the loader is made of can."""
         work = work_of_training_loader(project, site)
         if work is None:
-            yield from self._pinned_in_vain(project, site)
+            prepared = prepared_images(project, (site.file.path, *site.start))
+            asked = prepared is not None and no_workers(project, site.call, site.frame) is None
+            yield from self._set_up(site, prepared) if prepared and asked else self._pinned_in_vain(project, site)
             return
         yield self.found(
             site,
             message=f"workers hand over pageable batches ({work}), so no copy of them to the device can overlap with "
             "the step",
             instead="pass `pin_memory=True` to the loader, and `non_blocking=True` where its batches are copied",
+            severity=Severity.INFO,
+            confidence=Confidence.LIKELY,
+            fix=pinned(site),
+        )
+
+    def _set_up(self, site: Site, prepared: Prepared) -> Iterator[Finding]:
+        """Accelerate copies the batches, which are known to be large."""
+        yield self.found(
+            site,
+            message=f"workers hand over pageable batches (`{prepared.entry}`), which accelerate copies to the device "
+            f"through a buffer of the driver, and waits for, {prepared.hot.when}",
+            instead="pass `pin_memory=True` to the loader; with it, `non_blocking=True` of accelerate's "
+            "`DataLoaderConfiguration` lets the copy overlap as well",
+            hot=prepared.hot,
             severity=Severity.INFO,
             confidence=Confidence.LIKELY,
             fix=pinned(site),

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.fused_beside import has_another_way, knows_fused
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.written_out_attention import Attention, written_out
-from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.model import Confidence, Finding, Related, Severity
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_FUSED = pattern(r"\w*(?:scaled_dot_product|flash_attn|flex_attention)\w*")
-_OF_XFORMERS = pattern(r"memory_efficient_attention|xformers")
 _FEW_KEYS = pattern(
     r"neighbo|halo|outlook|pixel|slot|object|merg|pool|channel|xca|covariance|eager|naive|manual|linear", re.IGNORECASE
 )
@@ -78,7 +77,8 @@ class ManualAttention(SourceRule):
 
     ## When it is fine
     Where the weights are always returned, kept and read, or changed by something else than dropout, in files that have
-    a fused path beside it (of xformers: in the same class), and where the softmax goes over another dimension:
+    a fused path beside it (of xformers: in the same class, where something may call it), and where the softmax goes
+    over another dimension:
     ```python
     import torch
     from torch import nn
@@ -112,11 +112,10 @@ class ManualAttention(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each attention that is written out in hot code."""
-        if project.must_run_before(2, 0) or _knows_fused(file):
+        if project.must_run_before(2, 0) or knows_fused(file):
             return  # who knows the fused one has it elsewhere in the file, or had a reason
-        beside = _OF_XFORMERS.search(file.text) is not None
         for attention in written_out(file):
-            if not (beside and _has_another_way(file, attention.site)):
+            if not has_another_way(file, attention.site):
                 yield self._found(file, attention, not project.must_run_before(2, 1))
 
     def _found(self, file: SourceFile, attention: Attention, can_scale: bool) -> Finding:
@@ -141,31 +140,20 @@ class ManualAttention(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if doubtful or site.hot.kind == "eval" else None,
             confidence=Confidence.POSSIBLE if doubtful else None,
+            related=list(_products(file, attention)),
         )
 
 
-def _knows_fused(file: SourceFile) -> bool:
-    """Whether a fused attention is spoken of, not only a function of the file's own that has its name."""
-    lines = [line for line in file.lines if "_attn" in line or "_attention" in line or "_dot_product" in line]
-    named = {match.group() for line in lines if _is_code(line) for match in _FUSED.finditer(line)}
-    return bool(named) and not named <= {record.name for record in file.outline.functions}
-
-
-def _is_code(line: str) -> bool:
-    return not line.lstrip().startswith("#")
-
-
-def _has_another_way(file: SourceFile, site: Site) -> bool:
-    """Whether the class of a call, or one derived from it, leaves attention to xformers where that is installed."""
-    own = file.outline.functions[site.function].class_index
-    if own < 0:
-        return True
-    classes = file.outline.classes
-    alike = [n for n, record in enumerate(classes) if n == own or classes[own].name in record.bases]
-    return any(
-        record.class_index in alike and _OF_XFORMERS.search("\n".join(file.lines[record.line - 1 : record.end_line]))
-        for record in file.outline.functions
-    )
+def _products(file: SourceFile, attention: Attention) -> Iterator[Related]:
+    """The products around the softmax, which the fused attention does as well; what shares its line is seen there."""
+    seen = {attention.site.record.line}
+    told = [(node, "multiplies the queries with the keys") for node in attention.scoring]
+    told += [(node, "multiplies the weights with the values") for node in attention.weighing]
+    for node, does in told:
+        (line, column), (last, end) = file.span(node)
+        if line not in seen:
+            seen.add(line)
+            yield file.related(file.path, line, column, does, end - column if last == line else 1)
 
 
 def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> str:
