@@ -190,3 +190,22 @@ def test_what_is_bound_to_itself_ends():
 def test_a_pair_that_a_function_gets_from_itself_ends():
     before = "def pair(x, n):\n        return pair(x, n - 1)"
     assert graph_of(train("keep(pair(x, 3)[0])\na, b = pair(model(x), 3)\nkeep(a)", before=before)) is None
+
+
+HELPER = """
+    def check_net(model: nn.Module, x):
+        {first}
+        return {given}
+
+    def train(model: nn.Module, loader):
+        for x in loader:
+            keep(check_net(model, x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "given", "carries"),
+    [("pass", "model(x).sum()", True), ("pass", "float(model(x).sum())", False), ("told = {}", "told", False)],
+)
+def test_a_function_is_no_module_whatever_it_is_called(first, given, carries):
+    assert (graph_of(HELPER.format(first=first, given=given)) is not None) is carries

@@ -62,3 +62,30 @@ LOOP = """
 )
 def test_a_loader_of_that_type_is_as_its_caller_has_set_it_up(given, device):
     assert value_of(LOOP.replace("{given}", given), "batch").device == device
+
+
+AHEAD = """
+    from prefetch_generator import BackgroundGenerator
+    from other import Preloader
+
+    class Ahead(DataLoader):
+        def __iter__(self):
+            return {given}
+
+    def train(model: nn.Module, data, optimizer):
+        for x, y in Ahead(data, 4):
+            print(x)  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "device"),
+    [
+        ("BackgroundGenerator(super().__iter__())", "host"),
+        ("BackgroundGenerator(super().__iter__(), max_prefetch=8)", "host"),
+        ("Preloader(super().__iter__())", "anywhere"),
+        ("BackgroundGenerator(self.moved())", "anywhere"),
+    ],
+)
+def test_a_thread_that_takes_the_batches_ahead_leaves_them_where_they_are(given, device):
+    assert value_of(AHEAD.format(given=given), "x").device == device

@@ -251,7 +251,8 @@ class Grads:
         if thing is not None and thing.kind == "external" and "()" not in thing.dotted:
             return self._external(node, thing.dotted, frame, caller)
         targets = self._targets(node, frame)
-        if targets and not self._is_module(node, frame):
+        own = any(self.index.function(key).name == name for key in targets)  # `self.check_net(x)` names no module
+        if targets and (own or not self._is_module(node, frame)):
             return self._returned(targets, node, (), frame)
         if self._is_module(node, frame):
             return self._module(node, frame, caller)

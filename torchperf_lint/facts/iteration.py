@@ -24,6 +24,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
+    from torchperf_lint.facts.index import FunctionKey
     from torchperf_lint.facts.records import Call
     from torchperf_lint.facts.values import Values
 
@@ -63,6 +64,8 @@ def _own_element(values: Values, value: Value, frame: Frame) -> Value | None:
     key = values.index.method(value.thing, "__iter__")
     if key is None:
         return None
+    if value.kind == "loader" and _fetches_ahead(values, key):
+        return element(values, value._replace(thing=None), frame)
     gone_through = returned(values, key, frame)
     if gone_through.kind == "object" and gone_through.thing == value.thing:
         return next_of(values, gone_through, frame)
@@ -70,6 +73,17 @@ def _own_element(values: Values, value: Value, frame: Frame) -> Value | None:
         return element(values, gone_through._replace(thing=None), frame)
     # A loader that goes its own way may have moved the batch already.
     return Value("batch", ANYWHERE, value.because, Confidence.LIKELY) if value.kind == "loader" else UNKNOWN
+
+
+def _fetches_ahead(values: Values, key: FunctionKey) -> bool:
+    """`return BackgroundGenerator(super().__iter__())`: a thread takes the batches, and leaves them where they are."""
+    body = values.body(key.path)
+    returned_here = body.returns(key.index) if body is not None else []
+    only = returned_here[0] if len(returned_here) == 1 else None
+    if not isinstance(only, ast.Call) or not only.args or ast.unparse(only.args[0]) != "super().__iter__()":
+        return False
+    things = values.types.things(key.path, key.index, chain(only.func))
+    return bool(things) and all(thing.kind == "external" and thing.dotted == _BACKGROUND for thing in things)
 
 
 def next_of(values: Values, value: Value, frame: Frame) -> Value:
@@ -102,6 +116,7 @@ def hands_over(values: Values, value: Value) -> bool:
     return values.index.method(value.thing, "__next__") is not None
 
 
+_BACKGROUND = "prefetch_generator.BackgroundGenerator"
 _BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")
 _NUMBER = pattern(
     r"(?:^|_)(?:[ijkn]|i?idx|ind(?:ex|ices)|ids?|steps?|iters?|epochs?|num|count|len|size|time|info)s?(?:_|$)"
