@@ -31,7 +31,7 @@ _WALKS = frozenset({"items", "values"})
 _MAX_CALLERS = 12
 
 
-def is_one_of_losses(values: Values, name: str, frame: Frame, body: Body) -> bool:
+def is_given_by_a_step(values: Values, name: str, frame: Frame, body: Body) -> bool:
     """Whether a name is an item of a dict that the function is given, and a training step gives it one of losses.
 
     Or is itself what the function is given, and a training step gives it a tensor: decorators, which may call the

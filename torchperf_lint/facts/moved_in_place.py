@@ -195,8 +195,9 @@ def _always_before(statement: ast.stmt, name: str, frame: Frame, body: Body) -> 
     start = (statement.lineno, statement.col_offset + 1)
     if (statement.end_lineno or 0, (statement.end_col_offset or 0) + 1) > frame.at:
         return False
-    around = (part for part in body.block_of(frame.function, start) if part[0] != statement.lineno)
-    block = tuple(part for part in around if part not in _with_a_device(frame.function, body))
+    taken = _with_a_device(frame.function, body)
+    around = body.block_of(frame.function, start)
+    block = tuple(part for part in around if part[0] != statement.lineno and part not in taken)
     if body.block_of(frame.function, frame.at)[: len(block)] == block:
         bound = body.reaching(frame.function, name, frame.at) or ()
         made = statement.value if isinstance(statement, ast.Assign) else None

@@ -22,7 +22,8 @@ from torchperf_lint.facts.fitting_calls import fitting_calls
 from torchperf_lint.facts.gathered_objects import holds_objects
 from torchperf_lint.facts.given_copies import where_given
 from torchperf_lint.facts.given_devices import as_given, may_be_given
-from torchperf_lint.facts.given_losses import is_one_of_losses
+from torchperf_lint.facts.given_losses import is_given_by_a_step
+from torchperf_lint.facts.gone_through_by_keys import gives_keys
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
@@ -94,7 +95,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
         if value.kind in ("tensor", "batch"):
             return value
-        sure = tested.asserted or (body is not None and is_one_of_losses(values, name, frame, body))
+        sure = tested.asserted or (body is not None and is_given_by_a_step(values, name, frame, body))
         return tensor(ANYWHERE, because, Confidence.LIKELY if sure else Confidence.POSSIBLE)
     if value.kind == "tensor" and _LISTS.match(tested.classes):
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
@@ -203,8 +204,8 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = _filled(values, name, frame, body)._replace(thing=value.thing)
     elif d.how == "assign" and is_list_of_placeholders(d.value) and body.stored_items(frame.function, name):
         value = _filled(values, name, frame, body)
-    if d.how == "loop" and isinstance(d.value, ast.Name) and body.put_under(frame.function, d.value.id):
-        return PLAIN  # a dict gives its keys
+    if gives_keys(value, name, d, frame.function, body):
+        return PLAIN
     if d.how == "loop":
         value = values.element(value, frame, d.index)
     elif d.how == "item":

@@ -32,14 +32,14 @@ class HostIndexIntoDeviceTensor(SourceRule):
     Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
     changes, `x[:, [0] * n]` too; on lines that run every training step or forward pass. Also `x[range(n), labels]`, a
-    list or array that an object was given once (`x[:, self.kept]`), a row of a table of lists (`x[...,
-    self.planes[0]]`), a list that a configuration holds (`x[..., self.config.target_indices]`), a mask of lengths that
-    were copied for `pack_padded_sequence`, an index that a module keeps as a plain attribute, which stays in host
-    memory when the module moves, what torch made on the host some lines before, a numpy array or a tensor of the host's
-    data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`, lists of
-    counted numbers (`x[:, [j for j in range(n) if j != i]]`), and lists that index in each turn of a loop inside the
-    step. Of constants, `torch.tensor([2, 1, 0])`, lists at the top of a module among them, of what torch computes on
-    the host from factories alone, `torch.rand(n).argsort()`, and of what numpy draws of numbers alone,
+    list or array that an object was given once (`x[:, self.kept]`), a row of a table of lists
+    (`x[..., self.planes[0]]`), a list that a configuration holds (`x[..., self.config.target_indices]`), a mask of
+    lengths that were copied for `pack_padded_sequence`, an index that a module keeps as a plain attribute, which stays
+    in host memory when the module moves, what torch made on the host some lines before, a numpy array or a tensor of
+    the host's data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`,
+    lists of counted numbers (`x[:, [j for j in range(n) if j != i]]`), and lists that index in each turn of a loop
+    inside the step. Of constants, `torch.tensor([2, 1, 0])`, lists at the top of a module among them, of what torch
+    computes on the host from factories alone, `torch.rand(n).argsort()`, and of what numpy draws of numbers alone,
     `np.random.permutation(n)`, one use is enough, as it is of what was read from the device, `x[top.tolist()]`, or
     converted to a type of the host's, `x[slots.type(torch.LongTensor)]`; a list of the host's own counts where it
     indexes several tensors.
