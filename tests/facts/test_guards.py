@@ -52,7 +52,6 @@ RARE = [
     ("i == len(loader) - 1", "cadence", False),
     ("state.global_step >= state.max_steps", "cadence", False),
     ("plan is not None and plan.due(step)", "cadence", False),
-
     ("i + 1 == len(loader)", "cadence", False),
     ("self.num_updates == 1", "cadence", False),
     ("epoch in (1, 2)", "cadence", False),
@@ -62,6 +61,8 @@ RARE = [
     ("cur_len == self.max_length - 1", "cadence", False),
     ("step_check(step, self.config.steps_per_eval_image)", "cadence", False),
     ("should_log", "cadence", False),
+    ("log", "cadence", False),
+    ("not log", "cadence", True),
     ("self.would_evaluate()", "cadence", False),
     ("save_scans", "debug", False),
     ("self.save_images", "debug", False),

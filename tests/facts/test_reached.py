@@ -251,6 +251,21 @@ def test_commands_of_a_package():
 
 
 @pytest.mark.parametrize(
+    ("start", "program"),
+    [
+        ("args = argparse.ArgumentParser().parse_args()", True),
+        ("for x in []:\n    blur(x).backward()", True),
+        ("blur(1)", False),
+        ("def parse():\n    return argparse.ArgumentParser().parse_args()", False),
+    ],
+)
+def test_a_file_of_a_package_that_takes_arguments_or_trains_outside_of_functions_is_a_program(start, program):
+    text = f"import argparse\nfrom nets.used import blur\n\n{start}\n"
+    files = {**project(), "nets/__init__.py": "", "nets/fit.py": text}
+    assert ("nets/fit.py" not in left(files)) is program
+
+
+@pytest.mark.parametrize(
     ("end", "program"),
     [
         ("device = torch.device('cuda')", False),
