@@ -6,6 +6,7 @@ import pytest
 from fixing import fixed
 
 from torchperf_lint.lint import Target, lint
+from torchperf_lint.model import Severity
 from torchperf_lint.settings import Settings
 
 AMP = """\
@@ -83,3 +84,33 @@ def test_averages_are_blended_with_the_forms_that_a_release_has(tmp_path, target
     report = lint(Target(tmp_path, Settings(select=("TPL604",), target_torch=target), (path,)))
     assert [finding.location.line for finding in report.findings] == lines
     assert all(instead in finding.instead for finding in report.findings[-1:])
+
+
+HEADS = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(dim, 8)
+
+    def forward(self, x: torch.Tensor):
+        return x + self.attn(x, x, x)[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "severity", "cost", "spared"),
+    [
+        ("2.0", Severity.WARNING, "computes its attention weights", "`scaled_dot_product_attention`"),
+        ("1.11", Severity.INFO, "averages its attention weights over the heads", "leaves the average out"),
+    ],
+)
+def test_weights_for_nobody_cost_an_average_where_there_is_no_fused_kernel(tmp_path, target, severity, cost, spared):
+    path = tmp_path / "model.py"
+    path.write_text(HEADS)
+    (finding,) = lint(Target(tmp_path, Settings(select=("TPL655",), target_torch=target), (path,))).findings
+    assert finding.severity is severity
+    assert cost in finding.message and spared in finding.instead
