@@ -114,3 +114,36 @@ def test_weights_for_nobody_cost_an_average_where_there_is_no_fused_kernel(tmp_p
     (finding,) = lint(Target(tmp_path, Settings(select=("TPL655",), target_torch=target), (path,))).findings
     assert finding.severity is severity
     assert cost in finding.message and spared in finding.instead
+
+
+NORMS = """\
+import torch
+
+
+def norm_of(parameters):
+    return torch.stack([p.grad.norm() for p in parameters]).norm()
+
+
+def train(model, loader, optimizer):
+    for x in loader:
+        model(x).mean().backward()
+        {takes}norm_of(model.parameters()){then}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "takes", "then", "said"),
+    [
+        ("2.0", "norm = ", "; model.log(norm)", ["torch._foreach_norm(grads)"]),
+        ("1.7", "norm = ", "; model.log(norm)", []),
+        ("2.0", "", "", ["leave the call of `norm_of` out"]),
+        ("1.7", "", "", ["leave the call of `norm_of` out"]),
+    ],
+)
+def test_a_norm_that_nobody_reads_is_left_out_under_any_release(tmp_path, target, takes, then, said):
+    path = tmp_path / "train.py"
+    path.write_text(NORMS.format(takes=takes, then=then))
+    found = lint(Target(tmp_path, Settings(select=("TPL607",), target_torch=target), (path,))).findings
+    assert len(found) == len(said)
+    assert all(words in finding.instead for words, finding in zip(said, found, strict=True))
