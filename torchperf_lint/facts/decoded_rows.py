@@ -47,7 +47,7 @@ class Refetched(NamedTuple):
 
 def rows_fetched_again(file: SourceFile) -> Iterator[Refetched]:
     """The rows of Hugging Face data sets that a function of a data set fetches more than once, in order."""
-    body = file.project.body(file.path)
+    body = file.project.body(file.path) if file.mentions(("__getitem__",)) else None
     groups: dict[tuple[int, str], list[Spot]] = {}
     for spot in hot_nodes(file, ast.Subscript) if body is not None else ():
         node = spot.expression
@@ -57,8 +57,10 @@ def rows_fetched_again(file: SourceFile) -> Iterator[Refetched]:
     for spots in groups.values():
         assert body is not None
         together = _run_together(file, body, spots)
-        if len(together) > 1 and _are_the_same(body, together) and _are_rows(file, spots):
-            columns = [_column(file, spot) for spot in spots]
+        if len(together) < 2 or not _are_the_same(body, together):
+            continue
+        columns = {column for spot in spots for column in _columns(file, body, spot)}
+        if _are_rows(file, spots[0], columns):
             decodes = any(_MEDIA.search(column) for column in columns)
             first, second = together[0].expression, together[1]
             assert isinstance(first, ast.expr)
@@ -123,21 +125,27 @@ def _are_the_same(body: Body, spots: Sequence[Spot]) -> bool:
     return chain(node.value) not in body.attributes(function)
 
 
-def _are_rows(file: SourceFile, spots: Sequence[Spot]) -> bool:
-    node = spots[0].expression
+def _are_rows(file: SourceFile, spot: Spot, columns: set[str]) -> bool:
+    """Whether what an index picks is a row of a data set, of which these columns are read; not one of a column."""
+    node = spot.expression
     assert isinstance(node, ast.Subscript)
-    thing = file.project.values.thing(node.value, spots[0].frame)
+    thing = file.project.values.thing(node.value, spot.frame)
     found = _ROWS.match(thing.dotted) if thing is not None and thing.kind == "external" else None
     if found is None:
         return False
     key = found["key"]
-    if key is None or (key and _SPLIT.search(key)):
-        return True
-    return not key and any(column and column not in _OF_AUDIO for column in (_column(file, spot) for spot in spots))
+    return key is None or _SPLIT.search(key) is not None or (not key and bool(columns - _OF_AUDIO))
 
 
-def _column(file: SourceFile, spot: Spot) -> str:
-    """The column that is taken of a row; "" where none is named."""
-    node = file.enclosing(spot.function).parents.get(spot.expression)
-    taken = node.slice if isinstance(node, ast.Subscript) and node.value is spot.expression else None
-    return taken.value if isinstance(taken, ast.Constant) and isinstance(taken.value, str) else ""
+def _columns(file: SourceFile, body: Body, spot: Spot) -> Iterator[str]:
+    """The columns that are taken of a row by their names, at once or of the variable that it is given to."""
+    parents = file.enclosing(spot.function).parents
+    parent = parents.get(spot.expression)
+    rows: list[ast.AST] = [spot.expression]
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        rows += body.reads(spot.function, parent.targets[0].id)
+    for row in rows:
+        node = parents.get(row)
+        taken = node.slice if isinstance(node, ast.Subscript) and node.value is row else None
+        if isinstance(taken, ast.Constant) and isinstance(taken.value, str):
+            yield taken.value
