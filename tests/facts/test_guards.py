@@ -90,6 +90,8 @@ RARE = [
     ("not epoch != 0", "cadence", False),
     ("perf_counter() > due", "cadence", False),
     ("debug", "debug", False),
+    ("self.args.speedtest == 'iter'", "debug", False),
+    ("args.nan_detect", "debug", False),
     ("self._debug", "debug", False),
     ("not debug", "debug", True),
     ("args.verbose", "debug", False),
