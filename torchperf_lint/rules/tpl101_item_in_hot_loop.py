@@ -13,10 +13,11 @@ from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.kept_for_complaints import is_kept_for_complaint
 from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_for_callers import reading_callers
 from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -127,6 +128,7 @@ class ItemInHotLoop(SourceRule):
                 severity=read.severity,
                 root_cause=cause(site),
                 leads=False,
+                related=_handed_over(file, site, receiver),
                 fix=on_the_device(site, receiver),
             )
         for spot, receiver, read in old_reads(file):
@@ -145,6 +147,12 @@ class ItemInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+def _handed_over(file: SourceFile, site: Site, receiver: ast.expr) -> list[Related]:
+    """Of a function that reads what it is given: each call that hands a tensor over."""
+    callers = reading_callers(file, site, receiver)
+    return [file.related(c.frame.path, *c.frame.at, "hands over a tensor that is read there") for c in callers]
 
 
 def _of_what_follows(site: Site) -> str | None:
