@@ -12,6 +12,7 @@ from torchperf_lint.facts.chosen_numbers import only_computes
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.kept_for_complaints import is_kept_for_complaint
 from torchperf_lint.facts.old_reads import old_reads
+from torchperf_lint.facts.only_logged import logged_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_for_callers import reading_callers
 from torchperf_lint.facts.read_later import later
@@ -128,7 +129,7 @@ class ItemInHotLoop(SourceRule):
                 severity=read.severity,
                 root_cause=cause(site),
                 leads=False,
-                related=_handed_over(file, site, receiver),
+                related=[*_handed_over(file, site, receiver), *_only_logged(file, site)],
                 fix=on_the_device(site, receiver),
             )
         for spot, receiver, read in old_reads(file):
@@ -153,6 +154,12 @@ def _handed_over(file: SourceFile, site: Site, receiver: ast.expr) -> list[Relat
     """Of a function that reads what it is given: each call that hands a tensor over."""
     callers = reading_callers(file, site, receiver)
     return [file.related(c.frame.path, *c.frame.at, "hands over a tensor that is read there") for c in callers]
+
+
+def _only_logged(file: SourceFile, site: Site) -> list[Related]:
+    """The call that logs the number at every step, where nothing else needs it."""
+    call = logged_at(file, site)
+    return [Related(call.site.location, "what is read goes nowhere but here")] if call is not None else []
 
 
 def _of_what_follows(site: Site) -> str | None:
