@@ -166,7 +166,7 @@ class SourceRule(Rule, abstract=True):
         grounds = [g.confidence for g in (value, hot) if g is not None]
         given = confidence or max(grounds, key=lambda c: c.rank, default=Confidence.CERTAIN)
         told = {(one.location.path, one.location.line) for one in related}
-        called = (c for c in site.file.called_often(site.function, hot) if (c.location.path, c.location.line) not in told)
+        calls = site.file.called_often(site.function, hot)
         return Finding(
             code=self.code,
             name=self.name,
@@ -179,7 +179,7 @@ class SourceRule(Rule, abstract=True):
             instead=instead,
             url=self.url(),
             related=tuple(sorted(set(related))),
-            callers=tuple(called),
+            callers=tuple(c for c in calls if (c.location.path, c.location.line) not in told),
             root_cause=root_cause,
             leads=leads,
             covers=tuple(covers),

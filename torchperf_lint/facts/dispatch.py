@@ -244,7 +244,7 @@ class Dispatch:
 
 
 def _is_to_look_into(outline: Outline, number: int) -> bool:
-    """Whether a switch for debugging or measuring is around a region: `if args.nan_detect: m.register_forward_hook(f)`."""
+    """Whether a switch for debugging is around a region: `if args.nan_detect: m.register_forward_hook(f)`."""
     while number >= 0 and outline.regions[number].kind != "function":
         if outline.regions[number].kind in ("debug", "profile"):
             return True

@@ -58,8 +58,7 @@ def _made(selection: Selection, node: ast.expr, hops: int) -> ast.expr:
     spot = selection.spot
     body = spot.file.project.body(spot.file.path)
     for _ in range(hops):
-        bound = body.assigned_once(spot.function, node.id, body.at(node)) if body and isinstance(node, ast.Name) else None
-        if bound is None:
+        if body is None or not isinstance(node, ast.Name):
             break
-        node = bound
+        node = body.assigned_once(spot.function, node.id, body.at(node)) or node
     return node

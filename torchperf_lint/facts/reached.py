@@ -155,7 +155,7 @@ class Reached:
         decorator = written.registers(unit.kind, unit.number, _INERT)
         if not decorator or unit.kind != "class" or self._settings is None:
             return bool(decorator)
-        # Of a class that is registered by its own name, settings write that name, perhaps as `small_net` or `small-net`.
+        # Of a class that is registered by its own name, settings write that name, perhaps as `small_net`.
         by_another = '"' in decorator or "'" in decorator
         return by_another or folded(written.outline.classes[unit.number].name) in self._folded
 

@@ -1,8 +1,8 @@
 """The hot calls of a function that reads what it is given: each of them that hands a tensor over waits for one read.
 
-    def update(self, **values):                      meters.update(loss=loss)             waits
-        for name, value in values.items():           meters.update(rate=0.1)              does not
-            self.meters[name].add(value.item())      meters.update(error=found["error"])  waits
+def update(self, **values):                      meters.update(loss=loss)             waits
+    for name, value in values.items():           meters.update(rate=0.1)              does not
+        self.meters[name].add(value.item())      meters.update(error=found["error"])  waits
 """
 
 from __future__ import annotations

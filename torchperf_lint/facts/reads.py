@@ -118,7 +118,8 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
         )
         had = again is None and not hot.optional and uploaded_here_or_before(file, place, below_reductions(receiver))
         if again is None:
-            return Read(value, hot, mild, had=had) if had else Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
+            doubted = Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
+            return Read(value, hot, mild, had=had) if had else doubted
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
     again = repeated(file, place, receiver)
     lists = isinstance(place, Site) and place.record.callee.endswith(".tolist")

@@ -1,8 +1,8 @@
 """Parameters that every hot call of the same file uploads just before it hands them over: the host had those numbers.
 
-    for x, y in loader:                        def log(self, predicted, label):
-        x, y = x.to(device), y.to(device)          self.counts[int(label)] += 1     # waits for what the loader gave
-        meter.log(net(x).argmax(1), y)
+for x, y in loader:                        def log(self, predicted, label):
+    x, y = x.to(device), y.to(device)          self.counts[int(label)] += 1     # waits for what the loader gave
+    meter.log(net(x).argmax(1), y)
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ class ItemInHotLoop(SourceRule):
     nothing shows how often they run.
     `loss.data[0]`, which is how a number was read before torch 0.4, counts as `loss.item()` where a name is that of a
     loss.
+    Of a function that reads what it is given, each call that hands a tensor over stands beside the finding; of a number
+    that goes into the log of every step and nowhere else, the call that logs it.
 
     ## Why it is slow
     `.item()` copies one number to the host and waits until everything queued on the device before it has run. The

@@ -55,7 +55,8 @@ class DataDependentSize(SourceRule):
     `x[mask] = tensor` and `x[mask] *= c`, `torch.nonzero`, `argwhere`, `masked_select`, `torch.where` with one
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
     size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask,
-    values that lie one after the other already and take their places in another tensor, a check that only raises; a
+    values that lie one after the other already and take their places in another tensor, one constant row that goes to
+    all of them, a check that only raises; a
     mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
     from one row of a batch after the other, or the rows of one sample after the other.
 
@@ -162,8 +163,8 @@ class DataDependentSize(SourceRule):
     ) -> Iterator[Finding]:
         spot = selection.spot
         evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
-        # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again, nor
-        # those that a constant row takes the places of.
+        # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again, or
+        # whose places a constant row takes.
         unwanted = what in (COUNTED, FOUND, ONE_ROW) or again
         disputable = what is None or spot.hot.optional or (evaluates and not unwanted)
         if disputable and file.weakest is not Confidence.POSSIBLE:
