@@ -92,6 +92,7 @@ RARE = [
     ("debug", "debug", False),
     ("self.args.speedtest == 'iter'", "debug", False),
     ("args.nan_detect", "debug", False),
+    ("self.args.log_grad_norms", "debug", False),
     ("self._debug", "debug", False),
     ("not debug", "debug", True),
     ("args.verbose", "debug", False),

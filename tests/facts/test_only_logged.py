@@ -35,10 +35,9 @@ CODE = """
 GIVEN, LOGS = 'return {"loss": loss}', 'found["rate"] = rate; wandb.log(found, step=step)'
 
 
-def where(given: str = GIVEN, logs: str = LOGS) -> str | None:
+def where(given: str = GIVEN, logs: str = LOGS) -> list[str]:
     site = site_of(CODE.replace("{given}", given).replace("{logs}", logs), "loss.item()")
-    found = logged_at(site.file, site)
-    return ast.unparse(found.site.call) if found is not None else None
+    return [ast.unparse(call.site.call) for call in logged_at(site.file, site)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,11 @@ def where(given: str = GIVEN, logs: str = LOGS) -> str | None:
     ],
 )
 def test_what_goes_to_a_log_alone(given, logs, call):
-    assert where(given, logs) == call
+    assert where(given, logs) == [call]
+
+
+def test_two_calls_that_log_it():
+    assert where(logs="wandb.log(found); bar.set_postfix(**found)") == ["wandb.log(found)", "bar.set_postfix(**found)"]
 
 
 @pytest.mark.parametrize(
@@ -67,4 +70,4 @@ def test_what_goes_to_a_log_alone(given, logs, call):
     ],
 )
 def test_what_others_need_too(given, logs):
-    assert where(given, logs) is None
+    assert where(given, logs) == []

@@ -59,7 +59,7 @@ _CADENCE_NAME = pattern(
 _DEBUG_NAME = pattern(
     r"^_?(?:debug\w*|is_debug|\w+_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
     r"save_(?:\w+_)?(?:scans|ima?ge?s?|pictures?|pics?|fig(?:ure)?s?|plots?|vis\w*|videos?|renders?)|do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|(?:\w+_)?gui|(?:\w+_)?viewer|benchmark\w*|do_bench\w*|"
-    r"speed_?tests?|(?:nan|anomaly)_detect(?:ion)?|detect_(?:nans?|anomal(?:y|ies))|isEnabledFor)$",
+    r"log_grad(?:ient)?s?(?:_norms?)?|speed_?tests?|(?:nan|anomaly)_detect(?:ion)?|detect_(?:nans?|anomal(?:y|ies))|isEnabledFor)$",
     re.IGNORECASE,
 )
 _MEMORY_NAME = pattern(

@@ -24,21 +24,18 @@ _SAME = frozenset({"float", "int", "round", "dict"})
 _OFTEN = frozenset({"step", "update"})
 
 
-def logged_at(file: SourceFile, site: Site) -> Logged | None:
-    """The first hot call of a tracker or a bar that what a call reads goes to, where it goes to such only."""
+def logged_at(file: SourceFile, site: Site) -> list[Logged]:
+    """The hot calls of trackers and bars that what a call reads goes to, in order, where it goes to such only."""
     body = file.project.body(file.path)
     if body is None or site.hot is None or site.hot.kind not in _OFTEN or not file.mentions(_LOGGERS):
-        return None
+        return []
     calls = {call.site.call: call for call in logged(file) if _is_often(call)}
-    if not calls:
-        return None
-    ends = _Followed(file, body, calls).ends(site.function, site.call, _HOPS)
-    if not ends:
-        return None
-    first = min((calls[end] for end in ends), key=lambda call: call.site.start)
-    around = file.enclosing(site.function)
-    beside = first.site.function == site.function and around.statement(first.site.call) is around.statement(site.call)
-    return None if beside else first
+    ends = _Followed(file, body, calls).ends(site.function, site.call, _HOPS) if calls else ()
+    return sorted((calls[end] for end in ends if calls[end].site.record.line != site.record.line), key=_place)
+
+
+def _place(call: Logged) -> Position:
+    return call.site.start
 
 
 _LOGGERS = (".log(", "log_metric", "add_scalar", "report_scalar", "set_postfix", "set_desc")

@@ -159,9 +159,8 @@ def _handed_over(file: SourceFile, site: Site, receiver: ast.expr) -> list[Relat
 
 
 def _only_logged(file: SourceFile, site: Site) -> list[Related]:
-    """The call that logs the number at every step, where nothing else needs it."""
-    call = logged_at(file, site)
-    return [Related(call.site.location, "what is read goes nowhere but here")] if call is not None else []
+    """The calls that log the number at every step, where nothing else needs it."""
+    return [Related(call.site.location, "it is read only to be logged, here") for call in logged_at(file, site)[:3]]
 
 
 def _of_what_follows(site: Site) -> str | None:
