@@ -152,6 +152,8 @@ def test_methods_that_a_class_finds_by_computed_names():
         ("@NETS.register_module()\n", "type: Used", False),
         ("@NETS.register_module()\n", "type: Other", True),
         ("@register('other')\n", "type: Used", True),
+        ("@task()\n", "task: other", True),
+        ("@task()\n", "task: others", False),
         ("@dataclass\n", None, False),
     ],
 )
