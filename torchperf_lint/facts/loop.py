@@ -26,6 +26,8 @@ EVERY_TURN = "every turn of a decoding loop"
 EVERY_RUN = "every turn of a loop that runs the model"
 EVERY_MOVE = "every step of the environment"
 EVERY_DENOISING_STEP = "every denoising step"
+EVERY_ITERATION = "every iteration"
+"""Of a numerical algorithm."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from torchperf_lint.facts.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import Callers, FunctionKey, Index
 from torchperf_lint.facts.inference_loops import InferenceLoops
+from torchperf_lint.facts.iterations import Iterations
 from torchperf_lint.facts.loader_loops import LoaderLoops
 from torchperf_lint.facts.loop import EVERY_GRADIENT, EVERY_STEP, FEW_TURNS, Loop
 from torchperf_lint.facts.loops_by_pieces import LoopsByPieces
@@ -56,6 +57,7 @@ class Loops:
         self.of_loaders = LoaderLoops(index, types, self.calls, without_grad)
         by_callers = EvaluatedByCallers(index, callers, body)
         self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators, by_callers)
+        self.iterations = Iterations(index, self.calls, self._by_itself)
         self._known: dict[tuple[str, int], Loop | None] = {}
         self.by_pieces = LoopsByPieces(index, self._by_itself, self.inference, self.of_loaders)
 
@@ -96,6 +98,7 @@ class Loops:
             or self._over_buffer(path, index)
             or self._handing_over(path, index)
             or self._evaluating(path, index)
+            or self.iterations.at(path, index)
         )
 
     def _step_of(self, path: str, index: int) -> str:

@@ -1,0 +1,71 @@
+"""Loops of numerical algorithms: what they repeat runs as often as they turn."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+KMEANS = """
+import torch
+
+def fit(x, centers, max_iter, tol):
+    {head}
+        labels = torch.cdist(x, centers).argmin(1)
+        centers = torch.stack([x[labels == i].mean(0) for i in range(8)])
+        shown = labels.tolist()  # <-
+    return centers
+"""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "for _ in range(max_iter):",
+        "for i in range(self.n_iterations):",
+        "for i in tqdm(range(self.opt.inner_iters)):",
+        "for i in np.arange(num_iterations):",
+        "while step < self.max_iterations:",
+        "while (centers - last).abs().sum() > self.tol:",
+        "while error >= eps:",
+    ],
+)
+def test_a_loop_that_repeats_a_computation_is_hot(head):
+    hot = hot_at(KMEANS.format(head=head))
+    assert hot is not None
+    assert hot.kind == "rollout"
+    assert hot.when.startswith("every iteration")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "for i in range(count):",
+        "for i in range(4):  # iterations",
+        "for epoch in range(self.max_iterations):",
+        "for i in range(warmup_iters):",
+        "for i in range(train_iterations):",
+        "while max_iterations:",
+        "while found < tolerated:",
+        "while not torch.all(rows >= iterations - 1):",
+    ],
+)
+def test_a_loop_over_something_else_is_not(head):
+    found = hot_at(KMEANS.format(head=head))
+    assert found is None or found.when != "every iteration"
+
+
+def test_a_loop_whose_turns_sample_is_not():
+    inner = "        for t in scheduler.timesteps:\n            x = scheduler.step(model(x, t), t, x)\n        shown"
+    code = KMEANS.format(head="for _ in range(max_iter):").replace("        shown", inner)
+    assert hot_at(code) is None
+
+
+def test_a_loop_that_hardly_computes_is_not():
+    turn = "        shown = torch.exp(jobs.run()).tolist()  # <-"
+    assert hot_at(f"import torch\n\ndef fit(jobs, max_iter):\n    for _ in range(max_iter):\n{turn}\n") is None
+
+
+def test_a_loop_of_a_constructor_is_not():
+    code = KMEANS.format(head="for _ in range(max_iter):").replace("def fit(x", "class K:\n  def __init__(self, x")
+    code = code.replace("\n    ", "\n      ")
+    assert hot_at(code) is None
