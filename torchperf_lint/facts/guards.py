@@ -56,6 +56,7 @@ _CADENCE_NAME = pattern(
     r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
     re.IGNORECASE,
 )
+_FREQUENCIES = pattern(r"(?:^|_)(?:smooth|use|with|apply|low|high|mid|learn)_freqs?$", re.IGNORECASE)
 _DEBUG_NAME = pattern(
     r"^_?(?:debug\w*|is_debug|\w+_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
     r"save_(?:\w+_)?(?:scans|ima?ge?s?|pictures?|pics?|fig(?:ure)?s?|plots?|vis\w*|videos?|renders?)|do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|(?:\w+_)?gui|(?:\w+_)?viewer|benchmark\w*|do_bench\w*|isEnabledFor)$",
@@ -249,6 +250,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
         kind = _kind_of_one(test.operand)
         # `main and not debug` is what runs every day; `main and not step % n` is as rare as `step % n == 0`.
         return None if isinstance(test.op, ast.Not) and kind in _SWITCHED_OFF else kind
+    if _asks_for_frequencies(test):
+        return None
     nodes = walked(test)
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if names_another_device(test):
@@ -258,6 +261,12 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if counted or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
+
+
+def _asks_for_frequencies(test: ast.expr) -> bool:
+    """`if self.smooth_freq:`, a switch for what is done to frequencies, which says nothing of how often."""
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return bool(_FREQUENCIES.search(name))
 
 
 _PROFILED = pattern(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$")
