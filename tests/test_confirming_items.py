@@ -41,3 +41,15 @@ def test_a_run_shorter_than_the_warm_up():
     found = judged("TPL308", run(steps=8, loaders=(loader(settings=OVER, batches=8),)), why_hot=HOT)
     assert (found.outcome, found.blocked_ms_per_step) == (Outcome.CONFIRMED, None)
     assert "too few batches" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("`json.load(file)` reads all of it again for every sample", "reads the whole of a file for each sample"),
+        ("`self.data[i]` is fetched 2 times for every sample", "fetches a row more than once for each sample"),
+    ],
+)
+def test_what_is_said_of_files_and_of_rows(message, said):
+    found = judged("TPL308", run(loaders=(loader(settings=OVER),)), why_hot=HOT, message=message)
+    assert found.reason.startswith(f"the data set {said}")

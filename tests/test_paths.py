@@ -98,6 +98,7 @@ def test_a_smoke_test_is_a_test(tree, name, taken):
     assert (f"tools/{name}" in files(tree("a.py", f"tools/{name}"))) is taken
 
 
+TRAINS = "import torch\n\nfor x in loader:\n    assert x.dim() == 2\n    model(x).mean().backward()\n"
 SCRIPT = """\
 import argparse
 import torch
@@ -119,9 +120,13 @@ model.eval()
         ("test_net.py", f"{SCRIPT}assert model is not None\n", False),
         ("test_net.py", f"{SCRIPT}\n\ndef test_model():\n    model(0)\n", False),
         ("test_net.py", "import torch\n\ntorch.load('w').eval()\n", False),
+        ("train_test.py", TRAINS, True),
+        ("train_val_test.py", TRAINS, True),
+        ("trainer_test.py", TRAINS, False),
+        ("train_test.py", f"{TRAINS}\n\ndef test_training():\n    main()\n", False),
     ],
 )
-def test_a_script_that_evaluates_is_no_test_whatever_its_name(tree, name, text, taken):
+def test_a_script_that_trains_or_evaluates_is_no_test_whatever_its_name(tree, name, text, taken):
     cwd = tree("a.py", name)
     (cwd / name).write_text(text)
     assert files(cwd) == (sorted(["a.py", name]) if taken else ["a.py"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchperf_lint.lint import Target, lint
-from torchperf_lint.requirements import oldest_torch
+from torchperf_lint.requirements import oldest_torch, torch_bounds
 from torchperf_lint.settings import Settings
 
 
@@ -39,6 +39,24 @@ def test_what_files_say(tmp_path, name, text, oldest):
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
     assert oldest_torch(tmp_path) == oldest
+
+
+@pytest.mark.parametrize(
+    ("text", "admitted"),
+    [
+        ("torch>=1.8\n", (1, 8)),
+        ("torch>=1.8,<2.1\n", (1, 8)),
+        ("torch~=1.8\n", (1, 8)),
+        ("torch==1.6.0\n", (1, 6)),
+        ("torch<2.0\n", None),
+        ("torch\n", None),
+        ("torch!=2.0.1\n", None),
+        ("torchvision>=0.9\n", None),
+    ],
+)
+def test_what_a_lower_bound_admits(tmp_path, text, admitted):
+    (tmp_path / "requirements.txt").write_text(text)
+    assert torch_bounds(tmp_path).admitted == admitted
 
 
 def test_the_first_file_that_names_torch_decides(tmp_path):

@@ -17,6 +17,7 @@ from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
+from torchperf_lint.facts.torch_bounds import TorchBounds
 from torchperf_lint.inside import inside
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
@@ -75,8 +76,9 @@ def open_project(
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
     beside = naming.beside(root, settings, [r.text for r in read if r.found is not None])
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None}, repr(beside))
-    oldest = settings.oldest_torch or requirements.oldest_torch(root)
-    opened = _assembled(read, listed.complete, reach, job.trees, oldest, root.resolve().name, beside)
+    target = settings.oldest_torch
+    torch = TorchBounds(target, target) if target is not None else requirements.torch_bounds(root)
+    opened = _assembled(read, listed.complete, reach, job.trees, torch, root.resolve().name, beside)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -99,7 +101,7 @@ def _assembled(
     complete: bool,
     kept: cache.KeptReach | None,
     trees: dict[str, ast.Module],
-    oldest_torch: tuple[int, int] | None,
+    torch: TorchBounds,
     root: str,
     beside: Beside,
 ) -> Opened:
@@ -109,7 +111,7 @@ def _assembled(
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
     load = kept.load if kept else lambda _: None
-    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch, root, beside)
+    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, torch, root, beside)
     return Opened(project, refused, notebooks, complete, kept)
 
 

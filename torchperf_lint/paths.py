@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torchperf_lint.evaluation_scripts import is_evaluation_script
 from torchperf_lint.inside import inside
 from torchperf_lint.model import Problem
+from torchperf_lint.named_like_tests import is_script_named_like_a_test
 from torchperf_lint.settings import (
     CONFIG_FILES,
     DEFAULT_SKIP,
@@ -119,7 +119,7 @@ class Homes:
         # By its own name alone, and nobody has said that names like it are to be skipped.
         above = "/".join(relative.split("/")[:-1])
         by_name = home.settings.default_skip == DEFAULT_SKIP and not (above and home.settings.skips(above))
-        return not (by_name and is_evaluation_script(path))
+        return not (by_name and is_script_named_like_a_test(path))
 
     def leaves_out(self, path: Path) -> bool:
         """Whether a walk from the working directory or the project's root would not come to `path`."""

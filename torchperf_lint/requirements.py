@@ -1,7 +1,8 @@
 """The oldest torch that a project says it runs on, read from the files in which projects say so.
 
 What that release lacks is not asked for. Only a pin or an upper bound says that today's torch is not what runs: a lower
-bound, `torch>=1.8`, is seldom moved, and admits every later one (`target-torch` says otherwise). Only files at the
+bound, `torch>=1.8`, is seldom moved, and admits every later one (`target-torch` says otherwise). What a lower bound
+admits is another question, for edits that the project could not run with there. Only files at the
 project's root count, and the first that bounds torch so decides. Where that is `requirements_onnx.txt` beside a
 `requirements.txt` that asks for torch without a bound, both run, and what most people install is today's.
 """
@@ -9,9 +10,10 @@ project's root count, and the first that bounds torch so decides. Where that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from torchperf_lint.facts.torch_bounds import Release, TorchBounds
 from torchperf_lint.patterns import pattern
 
 _FILES = (
@@ -36,15 +38,26 @@ _ENTRY = pattern(
 _BOUND = pattern(r"(?P<how>===?|=|~=|\^|>=?|<=?|!=)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?")
 _NAMED = pattern(r"^\ *torch\ *(?:$|[\[(<>=!~;@])", re.MULTILINE)
 _PINS = ("==", "===", "=", "<=")
+_FROM = (">=", ">", "~=", "^", "==", "===", "=")
 _LAST_OF_ONE = 13
 """The last minor release of torch 1, which 2.0 followed."""
 
 
-def oldest_torch(root: Path) -> tuple[int, int] | None:
-    """(major, minor) of the oldest torch that the project at `root` has to run on; None where it does not say."""
+def torch_bounds(root: Path) -> TorchBounds:
+    """What the project at `root` says of the torch it runs on."""
+    return TorchBounds(oldest_torch(root), _first(root, _lowest))
+
+
+def oldest_torch(root: Path) -> Release | None:
+    """The oldest torch that the project at `root` has to run on; None where it does not say."""
+    return _first(root, _oldest)
+
+
+def _first(root: Path, said: Callable[[str], Release | None]) -> Release | None:
+    """The oldest release that bounds of torch say, in the first file in which any say one."""
     for path in _written(root):
         told = _told(path)
-        found = [oldest for entry in _ENTRY.finditer(told) if (oldest := _oldest(entry["bounds"])) is not None]
+        found = [release for entry in _ENTRY.finditer(told) if (release := said(entry["bounds"])) is not None]
         if found:
             return None if _for_a_purpose(path, root) else min(found)
     return None
@@ -71,11 +84,21 @@ def _written(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _oldest(bounds: str) -> tuple[int, int] | None:
+def _lowest(bounds: str) -> Release | None:
+    """The release that bounds begin with."""
+    found = [_version(bound) for bound in _BOUND.finditer(bounds) if bound["how"] in _FROM]
+    return max(found, default=None)
+
+
+def _version(bound: re.Match[str]) -> Release:
+    return int(bound["major"]), int(bound["minor"] or 0)
+
+
+def _oldest(bounds: str) -> Release | None:
     """The release that is pinned; the one before an upper bound. Lower bounds and `!=` leave it open."""
-    found: list[tuple[int, int]] = []
+    found: list[Release] = []
     for bound in _BOUND.finditer(bounds):
-        version = int(bound["major"]), int(bound["minor"] or 0)
+        version = _version(bound)
         if bound["how"] in _PINS:
             found.append(version)
         elif bound["how"] == "<":
@@ -83,6 +106,6 @@ def _oldest(bounds: str) -> tuple[int, int] | None:
     return min(found, default=None)
 
 
-def _before(version: tuple[int, int]) -> tuple[int, int]:
+def _before(version: Release) -> Release:
     major, minor = version
     return (major, minor - 1) if minor else (major - 1, _LAST_OF_ONE)

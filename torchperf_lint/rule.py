@@ -165,6 +165,8 @@ class SourceRule(Rule, abstract=True):
         """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
         grounds = [g.confidence for g in (value, hot) if g is not None]
         given = confidence or max(grounds, key=lambda c: c.rank, default=Confidence.CERTAIN)
+        told = {(one.location.path, one.location.line) for one in related}
+        calls = site.file.called_often(site.function, hot)
         return Finding(
             code=self.code,
             name=self.name,
@@ -177,7 +179,7 @@ class SourceRule(Rule, abstract=True):
             instead=instead,
             url=self.url(),
             related=tuple(sorted(set(related))),
-            callers=tuple(site.file.called_often(site.function, hot)),
+            callers=tuple(c for c in calls if (c.location.path, c.location.line) not in told),
             root_cause=root_cause,
             leads=leads,
             covers=tuple(covers),

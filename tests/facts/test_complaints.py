@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts.complaints import only_reports
+from torchperf_lint.facts.complaints import leaves, only_reports
 
 STEP = """
 def step(model, loss, log):
@@ -41,3 +41,16 @@ def test_what_only_reports(body, after, reports):
     assert isinstance(branch, ast.If)
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     assert only_reports(branch.body, lambda name: [node for node in names if node.id == name]) is reports
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        ("raise ValueError", True),
+        ("print(loss)\nassert False, f'loss is {loss}'", True),
+        ("assert loss > 0", False),
+        ("assert False\nloss = 0", False),
+    ],
+)
+def test_what_ends_in_an_error(body, ends):
+    assert leaves(ast.parse(body).body) is ends

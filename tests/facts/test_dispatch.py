@@ -209,6 +209,15 @@ HOT = {
 }
 
 COLD = {
+    "hook that a switch for debugging asks for": """
+        def watch(module, inputs, output):
+            print(output.mean().item())  # <-
+
+        def install(model, args):
+            if args.nan_detect:
+                for m in model.modules():
+                    m.register_forward_hook(watch)
+        """,
     "handler of every hundredth iteration": """
         from ignite.engine import Events
 

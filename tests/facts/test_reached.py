@@ -152,6 +152,8 @@ def test_methods_that_a_class_finds_by_computed_names():
         ("@NETS.register_module()\n", "type: Used", False),
         ("@NETS.register_module()\n", "type: Other", True),
         ("@register('other')\n", "type: Used", True),
+        ("@task()\n", "task: other", True),
+        ("@task()\n", "task: others", False),
         ("@dataclass\n", None, False),
     ],
 )
@@ -248,6 +250,21 @@ def test_commands_of_a_package():
     files = {**project(), "nets/__init__.py": "", "nets/tool.py": command}
     assert "blur" in left(files)  # `main` is not written anywhere
     assert "nets/tool.py" not in left(files)
+
+
+@pytest.mark.parametrize(
+    ("start", "program"),
+    [
+        ("args = argparse.ArgumentParser().parse_args()", True),
+        ("for x in []:\n    blur(x).backward()", True),
+        ("blur(1)", False),
+        ("def parse():\n    return argparse.ArgumentParser().parse_args()", False),
+    ],
+)
+def test_a_file_of_a_package_that_takes_arguments_or_trains_outside_of_functions_is_a_program(start, program):
+    text = f"import argparse\nfrom nets.used import blur\n\n{start}\n"
+    files = {**project(), "nets/__init__.py": "", "nets/fit.py": text}
+    assert ("nets/fit.py" not in left(files)) is program
 
 
 @pytest.mark.parametrize(

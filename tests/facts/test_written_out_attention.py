@@ -62,6 +62,22 @@ def test_weights(body, count):
     assert len(_found(f"s = q @ k.mT\n{body}")) == count
 
 
+@pytest.mark.parametrize(
+    ("taken", "biased"),
+    [
+        ("s.amax(dim=-1, keepdim=True).detach()", False),
+        ("torch.max(s, dim=-1, keepdim=True)[0]", False),
+        ("torch.amax(s, -1, keepdim=True)", False),
+        ("torch.max(s)", False),
+        ("torch.max(bias, dim=-1, keepdim=True)[0]", True),
+        ("torch.max(s, bias)", True),
+    ],
+)
+def test_a_softmax_does_not_notice_that_scores_lose_their_own_maximum(taken, biased):
+    (found,) = _found(f"s = q @ k.mT\ns = s - {taken}\nreturn s.softmax(-1) @ v")
+    assert found.biased is biased
+
+
 def _found(body: str):
     inner = "\n".join(" " * 8 + line for line in body.splitlines())
     files = texts(f"{LAYER}{inner}\n")

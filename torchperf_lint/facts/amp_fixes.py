@@ -17,18 +17,40 @@ from torchperf_lint.facts import importing
 from torchperf_lint.facts.amp import Legacy
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.edits import Editor, fix_of, made
+from torchperf_lint.facts.torch_bounds import Release
 from torchperf_lint.model import Edit, Fix, Safety
 from torchperf_lint.patterns import pattern
 
 _CONTEXT = ("enabled", "dtype", "cache_enabled")
 """What the old `autocast` took by position; the new one takes the device type, then `dtype` first."""
 _DECORATORS = ("custom_fwd", "custom_bwd")
+_FIRST = (1, 10)
+"""The release that brought `torch.autocast`."""
+_SINCE = {"GradScaler": (2, 3), "custom_fwd": (2, 4), "custom_bwd": (2, 4)}
+_WHOLE = (2, 0)
+"""A release that is known to have `torch.amp.autocast` as well."""
 _WRITTEN = pattern(r"^(?P<torch>[\w.]+)\.(?:cuda|cpu)\.amp\.\w+$")
 
 
 def under_torch_amp(use: Legacy) -> Fix | None:
-    """The fix of a use of `torch.cuda.amp` or `torch.cpu.amp`; None for apex, and where it cannot be made."""
-    return None if use.device is None else fix_of(use.mark, Safety.UNSAFE, lambda edit: _edits(_home(edit, use), use))
+    """The fix of a use of `torch.cuda.amp` or `torch.cpu.amp`; None for apex, and where it cannot be made.
+
+    Nor is it made where the project admits a torch that lacks the new spelling.
+    """
+    if use.device is None or use.mark.file.project.may_run_before(*replaced_since(use)):
+        return None
+    return fix_of(use.mark, Safety.UNSAFE, lambda edit: _edits(_home(edit, use), use))
+
+
+def replaced_since(use: Legacy) -> Release:
+    """The release that brought the new spelling."""
+    return _SINCE.get(use.name, _FIRST)
+
+
+def new_spelling(use: Legacy) -> str:
+    """What takes the place of a use: `torch.autocast` where `torch.amp` may not be there yet, which it came from."""
+    older = use.name == "autocast" and use.mark.file.project.may_run_before(*_WHOLE)
+    return "torch.autocast" if older else f"torch.amp.{use.name}"
 
 
 def _home(edit: Editor, use: Legacy) -> Editor:
@@ -45,8 +67,9 @@ def _edits(edit: Editor, use: Legacy) -> list[Edit]:
     assert isinstance(named, ast.expr)
     full = _WRITTEN.match(chain(named))
     if full is not None:  # `torch` is at hand, as it is written here
-        return [edit.replace(named, f"{full['torch']}.amp.{use.name}"), *_arguments(edit, use, named)]
-    written, imports = importing.require(edit, f"torch.amp.{use.name}")
+        written = f"{full['torch']}{new_spelling(use).removeprefix('torch')}"
+        return [edit.replace(named, written), *_arguments(edit, use, named)]
+    written, imports = importing.require(edit, new_spelling(use))
     return _with_import(edit, use.head, [*imports, edit.replace(named, written), *_arguments(edit, use, named)])
 
 

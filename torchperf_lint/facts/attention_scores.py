@@ -169,10 +169,12 @@ def _alike(one: Scores, other: Scores) -> bool:
 
 
 def _is_own_extreme(scored: ast.expr, taken: ast.expr) -> bool:
-    """Whether scores lose their own maximum, which a softmax does not notice: `sim - sim.amax(-1, keepdim=True)`."""
-    own = f"{ast.unparse(scored)}."
-    written = ast.unparse(taken)
-    return written.startswith((f"{own}amax(", f"{own}max("))
+    """Whether scores lose their own maximum, which a softmax does not notice.
+
+    sim - sim.amax(-1, keepdim=True).detach()        sim - torch.max(sim, dim=-1, keepdim=True)[0]
+    """
+    own, written = re.escape(ast.unparse(scored)), ast.unparse(taken)
+    return re.match(rf"{own}\.a?max\(|torch\.a?max\({own}, (?:dim=)?-?\d|torch\.a?max\({own}\)", written) is not None
 
 
 def _is_named(node: ast.expr, name: str) -> bool:

@@ -19,7 +19,7 @@ from torchperf_lint.facts.barrier_helpers import ACCELERATOR, WAITS, barrier_cal
 from torchperf_lint.facts.calls_within import calls_in, counted_by
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
-from torchperf_lint.facts.exchanged_numbers import goes_through, is_a_duration
+from torchperf_lint.facts.exchanged_numbers import goes_through, is_a_duration, names_before
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.shown_one_by_one import shown_one_by_one
@@ -178,7 +178,7 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
     results = _receivers(site, name)
-    if site.call.lineno < backward and results & _before(turn, losses):
+    if site.call.lineno < backward and results & names_before(turn, losses):
         return None
     return file.brief(given)
 
@@ -215,19 +215,6 @@ def _made_of(turn: Turn, names: set[str]) -> set[str]:
             if isinstance(target, ast.Name) and root in found and alike:
                 found.add(target.id)
     return found
-
-
-def _before(turn: Turn, losses: set[str]) -> set[str]:
-    """The names that the losses of a turn are computed of, themselves included."""
-    wanted = set(losses)
-    for _ in range(3):
-        for statement in ast.walk(turn):
-            if isinstance(statement, ast.Assign | ast.AugAssign):
-                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                named = names_of(*targets)
-                if named & wanted:
-                    wanted |= names_of(statement.value)
-    return wanted
 
 
 def _receivers(site: Site, name: str) -> set[str]:

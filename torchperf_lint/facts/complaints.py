@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.literals import is_text
+from torchperf_lint.facts.literals import is_false, is_text
 from torchperf_lint.patterns import pattern
 
 _SAYING = pattern(
@@ -27,7 +27,7 @@ _DEBUGGERS = frozenset({"breakpoint", "set_trace"})
 def leaves(body: Sequence[ast.stmt]) -> bool:
     """Whether a branch ends in raise, exit or a debugger: a safety check, not the algorithm."""
     last = body[-1]
-    if isinstance(last, ast.Raise):
+    if isinstance(last, ast.Raise) or (isinstance(last, ast.Assert) and is_false(last.test)):
         return True
     called = chain(last.value.func) if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else ""
     return called.endswith("exit") or last_part(called) in _DEBUGGERS

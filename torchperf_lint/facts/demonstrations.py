@@ -15,16 +15,19 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.types import Types
+from torchperf_lint.named_like_tests import TRAINS_AND_TESTS
 from torchperf_lint.patterns import pattern
 
+_TEST_FILE = rf"test_\w+|(?!{TRAINS_AND_TESTS})\w+_test"
+"""Modules of tests, by their names."""
 _SHOWS = pattern(
     r"(?:^|/)(?:tests?|unit_?tests?|(?:\w+_)?examples?|demos?|docs?|benchmarks?|notebooks?|tutorials?)/"
-    r"|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest|demo)\.py$"
+    rf"|(?:^|/)(?:{_TEST_FILE}|conftest|unittest|demo)\.py$"
 )
 """Files of tests and examples."""
 _DEMOS = pattern(r"(?:^|/)(?:demos?|docs?)/|(?:^|/|_)(?:gradio|streamlit)(?:_\w+)?(?:\.py$|/)")
 _TEST_FOLDER = pattern(r"(?:^|/)(?:unit_?)?tests?/")
-_TESTS = pattern(rf"{_TEST_FOLDER.pattern}|(?:^|/)(?:test_\w+|\w+_test|tests|conftest|(?:\w+_)?smoke)\.py$")
+_TESTS = pattern(rf"{_TEST_FOLDER.pattern}|(?:^|/)(?:{_TEST_FILE}|tests|conftest|(?:\w+_)?smoke)\.py$")
 _TEST_RUNNERS = ("pytest", "unittest")
 _CHECKS = pattern(rf"{_TESTS.pattern}|(?:^|/)(?:benchmarks?|docs?)/|(?:^|/)unittest\.py$")
 _SCRIPT = pattern(

@@ -11,7 +11,7 @@ from torchperf_lint.facts.framework_hooks import EVENT, HOOK_IN_PASS, HOOK_OF_OP
 from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.looked_up import looked_up
-from torchperf_lint.facts.records import Call, Mention
+from torchperf_lint.facts.records import Call, Mention, Outline
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
@@ -46,6 +46,8 @@ class Dispatch:
                 role = {"hook": HOOK_IN_PASS, "event": EVENT}.get(mention.kind)
                 if role is HOOK_IN_PASS and last_part(mention.of).startswith("register_step_"):
                     role = HOOK_OF_OPTIMIZER
+                if role is not None and _is_to_look_into(outline, mention.region):
+                    role = None
                 for thing in self._named(path, mention) if role is not None else ():
                     told = role.because.format(mention.of, mention.line) if role is not None else ""
                     if role is not None and thing.kind in ("function", "partial"):
@@ -239,3 +241,12 @@ class Dispatch:
             for thing in self.types.things(key.path, record.parent, decorator + "()"):
                 if thing.kind == "function" and thing.index != key.index:
                     yield FunctionKey(thing.path, thing.index)
+
+
+def _is_to_look_into(outline: Outline, number: int) -> bool:
+    """Whether a switch for debugging is around a region: `if args.nan_detect: m.register_forward_hook(f)`."""
+    while number >= 0 and outline.regions[number].kind != "function":
+        if outline.regions[number].kind in ("debug", "profile"):
+            return True
+        number = outline.regions[number].parent
+    return False

@@ -54,3 +54,15 @@ def goes_through(loop: ast.AST, losses: set[str], turn: ast.AST) -> bool:
     }
     views = (node for node in ast.walk(loop.iter) if isinstance(node, ast.Attribute) and node.attr in _VIEWS)
     return any(chain(view.value) in held for view in views)
+
+
+def names_before(turn: ast.AST, names: set[str]) -> set[str]:
+    """The names that some names are computed of where they are, themselves included."""
+    wanted = set(names)
+    for _ in range(3):
+        for statement in ast.walk(turn):
+            if isinstance(statement, ast.Assign | ast.AugAssign):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                if names_of(*targets) & wanted:
+                    wanted |= names_of(statement.value)
+    return wanted

@@ -57,9 +57,12 @@ _CADENCE_NAME = pattern(
     re.IGNORECASE,
 )
 _FREQUENCIES = pattern(r"(?:^|_)(?:smooth|use|with|apply|low|high|mid|learn)_freqs?$", re.IGNORECASE)
+_LOG_FLAGS = frozenset({"log", "do_log", "log_flag"})
+"""Flags by which a step's caller says that this one is to be logged: `log=step % self.every == 0`."""
 _DEBUG_NAME = pattern(
     r"^_?(?:debug\w*|is_debug|\w+_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
-    r"save_(?:\w+_)?(?:scans|ima?ge?s?|pictures?|pics?|fig(?:ure)?s?|plots?|vis\w*|videos?|renders?)|do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|(?:\w+_)?gui|(?:\w+_)?viewer|benchmark\w*|do_bench\w*|isEnabledFor)$",
+    r"save_(?:\w+_)?(?:scans|ima?ge?s?|pictures?|pics?|fig(?:ure)?s?|plots?|vis\w*|videos?|renders?)|do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|(?:\w+_)?gui|(?:\w+_)?viewer|benchmark\w*|do_bench\w*|"
+    r"log_grad(?:ient)?s?(?:_norms?)?|speed_?tests?|(?:nan|anomaly)_detect(?:ion)?|detect_(?:nans?|anomal(?:y|ies))|isEnabledFor)$",
     re.IGNORECASE,
 )
 _MEMORY_NAME = pattern(
@@ -252,6 +255,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return None if isinstance(test.op, ast.Not) and kind in _SWITCHED_OFF else kind
     if _asks_for_frequencies(test):
         return None
+    if isinstance(test, ast.Name) and test.id in _LOG_FLAGS:
+        return "cadence"
     nodes = walked(test)
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if names_another_device(test):

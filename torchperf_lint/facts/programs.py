@@ -21,6 +21,8 @@ from torchperf_lint.patterns import pattern
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
 _RUNS = pattern(r"\.(?:fit|train|backward|run|generate|evaluate)$")
+_AT_ITS_START = (".parse_args", ".backward")
+"""What only programs call outside of functions."""
 _TOP = pattern(r"(?P<folder>(?:src/)?(?P<name>\w+))/")
 
 
@@ -91,6 +93,8 @@ class Programs:
         if len(outline.functions) == 1 and not outline.classes and outline.bindings:
             return True  # a file of settings in Python
         if self.is_in_package(path):
+            if any(call.function == 0 and call.callee.endswith(_AT_ITS_START) for call in outline.calls):
+                return True  # whoever imported it would have to be given its arguments, or wait for its training
             own = path.rpartition("/")[2].removesuffix(".py")
             return "main" in outline.tops and own not in self._imported_parts  # a command of the package
         return not self.is_imported(path) and any(call.function == 0 for call in outline.calls)

@@ -21,6 +21,7 @@ from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
+from torchperf_lint.facts.torch_bounds import ANY_TORCH, TorchBounds
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
 
@@ -37,7 +38,7 @@ class Project:
         complete: bool = True,
         kept: Callable[[Mapping[str, Outline]], Reach | None] = lambda _: None,
         trees: dict[str, ast.Module] | None = None,
-        oldest_torch: tuple[int, int] | None = None,
+        torch: TorchBounds = ANY_TORCH,
         root: str = "",
         beside: Beside = NOTHING_BESIDE,
     ) -> None:
@@ -47,8 +48,7 @@ class Project:
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)
-        self.oldest_torch = oldest_torch
-        """The oldest torch the code must run on, (major, minor); None: whatever is current."""
+        self.torch = torch
         self._read = read
         self._texts: dict[str, str] = {}
         self._trees = {} if trees is None else trees
@@ -101,7 +101,12 @@ class Project:
 
     def must_run_before(self, major: int, minor: int) -> bool:
         """Whether the code must run on a torch that is older than this release."""
-        return self.oldest_torch is not None and self.oldest_torch < (major, minor)
+        return self.torch.oldest is not None and self.torch.oldest < (major, minor)
+
+    def may_run_before(self, major: int, minor: int) -> bool:
+        """Whether the project says that it may be installed with a torch that is older than this release."""
+        admitted = self.torch.admitted
+        return self.must_run_before(major, minor) or (admitted is not None and admitted < (major, minor))
 
     @property
     def uses_accelerator(self) -> bool:

@@ -17,7 +17,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.kin import Kin
 from torchperf_lint.facts.records import Outline
-from torchperf_lint.facts.written import Written, is_top
+from torchperf_lint.facts.written import Written, folded, is_top
 from torchperf_lint.patterns import pattern
 
 _RUNS_OF_ITSELF = pattern(r"^__\w+__$")
@@ -103,6 +103,7 @@ class Reached:
         self._todo: list[Callable[[], None]] = []
         self._asks_for_subclasses = any(_SUBCLASSES.search(code(path)) for path in paths)
         self._settings = None if settings is None else frozenset(re.findall(r"\w+", settings))
+        self._folded = frozenset(map(folded, re.findall(r"[\w-]+", settings or "")))
         self._mention(self._settings or ())
         for path in starts:
             self._load(path)
@@ -152,9 +153,11 @@ class Reached:
         if unit.kind == "class" and self._asks_for_subclasses and written.outline.classes[unit.number].bases:
             return True
         decorator = written.registers(unit.kind, unit.number, _INERT)
-        # Of a class that is registered by its own name, settings write that name.
+        if not decorator or unit.kind != "class" or self._settings is None:
+            return bool(decorator)
+        # Of a class that is registered by its own name, settings write that name, perhaps as `small_net`.
         by_another = '"' in decorator or "'" in decorator
-        return bool(decorator) and (unit.kind != "class" or self._settings is None or by_another)
+        return by_another or folded(written.outline.classes[unit.number].name) in self._folded
 
     def _load_stem(self, name: str, importer: str) -> None:
         for path in self._by_stem.get(name, ()):

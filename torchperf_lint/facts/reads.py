@@ -48,6 +48,7 @@ from torchperf_lint.facts.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
 from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
+from torchperf_lint.facts.uploaded_by_callers import uploaded_here_or_before
 from torchperf_lint.facts.uploaded_by_iterators import had_before
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -115,11 +116,10 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             if not hot.optional
             else None
         )
-        had = None if again is not None or hot.optional else uploaded_on(file, place, below_reductions(receiver))
-        if had is not None:
-            return Read(value, hot, mild, had=had)
+        had = again is None and not hot.optional and uploaded_here_or_before(file, place, below_reductions(receiver))
         if again is None:
-            return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
+            doubted = Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
+            return Read(value, hot, mild, had=had) if had else doubted
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
     again = repeated(file, place, receiver)
     lists = isinstance(place, Site) and place.record.callee.endswith(".tolist")

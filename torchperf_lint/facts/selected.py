@@ -12,6 +12,7 @@ from torchperf_lint.facts.columns import taken_by_columns, taken_by_names
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.fixed_masks import fixed_in
 from torchperf_lint.facts.group_masks import is_by_group, is_full
+from torchperf_lint.facts.one_row_stored import is_one_row
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask, is_larger_of_two
 from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back, scatters_back
 from torchperf_lint.facts.row_masks import is_by_row
@@ -32,8 +33,8 @@ from one row after the other; of what is selected of each row one is taken, `x[e
 BY_GROUP, FULL, FIXED = "by group", "full", "fixed"
 """A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out; it is
 the same in every turn of the loop around."""
-FOUND = "found"
-"""The place of one element is read: `(order == wanted).nonzero().item()`."""
+FOUND, ONE_ROW = "found", "one row"
+"""The place of one element is read: `(order == wanted).nonzero().item()`; one constant row goes to all places."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
@@ -96,6 +97,8 @@ def _by_its_uses(selection: Selection, node: ast.expr) -> str | None:
             return None
         if fits(selection, stored):
             return WRITTEN
+        if selection.form == STORE and is_one_row(selection, stored):
+            return ONE_ROW
         return SCATTERED if selection.form == STORE and is_scattered(selection, stored) else None
     ends = _Uses(selection).ends(node, _HOPS)
     return _decided(ends, selection.form)

@@ -5,7 +5,8 @@
         dist.all_reduce(loss_value.div_(dist.get_world_size()))
         log_vars[name] = loss_value.item()
 
-No gradient comes of a detached copy, and what is read of it goes into a log.
+No gradient comes of a detached copy, and what is read of it goes into a log. So it is with an entry of what a model
+gives that nothing else takes, `hits = model(batch)["hits"]`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.entries_of_outputs import is_own_entry
+from torchperf_lint.facts.exchanged_numbers import names_before
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site, SourceFile
 
@@ -59,7 +62,9 @@ def _is_for_a_log(file: SourceFile, site: Site, name: ast.Name) -> bool:
         return False
     reaching = body.reaching(site.function, name.id, body.at(name)) or []
     made = [d.value for d in reaching if d.how == "assign" and d.value is not None]
-    if len(made) != len(reaching) or not made or not all(map(_is_detached, made)):
+    in_loop = bool(body.backward_operands(site.function))  # elsewhere nobody sees what else becomes of what is read
+    apart = (_is_detached(value) or (in_loop and is_own_entry(site, body, value)) for value in made)
+    if len(made) != len(reaching) or not made or not all(apart):
         return False
     return _is_only_read(file, site, body, name)
 
@@ -102,5 +107,13 @@ def _is_for_show(file: SourceFile, site: Site, body: Body, use: ast.Name) -> boo
     if isinstance(statement, ast.If | ast.While | ast.Return | ast.Assert):
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = [statement.target] if isinstance(statement, ast.AugAssign) else targets
     names = {target.id for target in targets if isinstance(target, ast.Name)}
-    return not names & body.decisive(site.function)
+    trained = _trained_on(site, body)
+    return use.id not in trained and not names & (body.decisive(site.function) | trained)
+
+
+def _trained_on(site: Site, body: Body) -> set[str]:
+    """The names of a function that what it runs backward is computed of: `loss = out["loss"] / tokens.item()`."""
+    operands = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
+    return names_before(body.functions[site.function], operands)

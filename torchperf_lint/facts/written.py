@@ -151,3 +151,8 @@ def spans(outline: Outline) -> Iterable[tuple[str, int, int, int]]:
 def is_top(cls: Class) -> bool:
     """Whether a class stands in no other and in no function."""
     return cls.function == 0 and "." not in cls.qualname
+
+
+def folded(name: str) -> str:
+    """A name however its words are set apart: `SmallNet`, `small_net`, `small-net`."""
+    return name.replace("_", "").replace("-", "").lower()

@@ -12,11 +12,13 @@ from torchperf_lint.facts.chosen_numbers import only_computes
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.kept_for_complaints import is_kept_for_complaint
 from torchperf_lint.facts.old_reads import old_reads
+from torchperf_lint.facts.only_logged import logged_at
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_for_callers import reading_callers
 from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -30,6 +32,8 @@ class ItemInHotLoop(SourceRule):
     nothing shows how often they run.
     `loss.data[0]`, which is how a number was read before torch 0.4, counts as `loss.item()` where a name is that of a
     loss.
+    Of a function that reads what it is given, each call that hands a tensor over stands beside the finding; of a number
+    that goes into the log of every step and nowhere else, the call that logs it.
 
     ## Why it is slow
     `.item()` copies one number to the host and waits until everything queued on the device before it has run. The
@@ -127,6 +131,7 @@ class ItemInHotLoop(SourceRule):
                 severity=read.severity,
                 root_cause=cause(site),
                 leads=False,
+                related=[*_handed_over(file, site, receiver), *_only_logged(file, site)],
                 fix=on_the_device(site, receiver),
             )
         for spot, receiver, read in old_reads(file):
@@ -145,6 +150,17 @@ class ItemInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+def _handed_over(file: SourceFile, site: Site, receiver: ast.expr) -> list[Related]:
+    """Of a function that reads what it is given: each call that hands a tensor over."""
+    callers = reading_callers(file, site, receiver)
+    return [file.related(c.frame.path, *c.frame.at, "hands over a tensor that is read there") for c in callers]
+
+
+def _only_logged(file: SourceFile, site: Site) -> list[Related]:
+    """The calls that log the number at every step, where nothing else needs it."""
+    return [Related(call.site.location, "it is read only to be logged, here") for call in logged_at(file, site)[:3]]
 
 
 def _of_what_follows(site: Site) -> str | None:

@@ -21,6 +21,7 @@ from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.saved_at_once import saved_at_once
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.stored_on_host import HostStore, host_stores
 from torchperf_lint.facts.uploaded_by_iterators import uploaded_by_iterator
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
@@ -47,6 +48,9 @@ class CpuCopyInHotLoop(SourceRule):
 
     A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
     calls, or at a hot call where only that shows how often it runs, or what it is given.
+
+    A device tensor that each turn puts into a part of a tensor on the host, `chain[i] = x`, is the same copy; buffers
+    that were made with `device="cpu"` or `pin_memory=True` are left alone.
 
     Where the same function uploads what it made of the copy, the finding is TPL106.
 
@@ -128,7 +132,7 @@ class CpuCopyInHotLoop(SourceRule):
     """
 
     code, name, since = "TPL105", "cpu-copy-in-hot-loop", "0.1.0"
-    triggers = ("cpu(", "numpy(", ".to(", "_np(", "array(")
+    triggers = ("cpu(", "numpy(", ".to(", "_np(", "array(", "zeros(", "ones(", "empty(", "full(")
     probes = ("host-sync", "transfers")
     of_gradients = True
 
@@ -155,6 +159,21 @@ class CpuCopyInHotLoop(SourceRule):
                 leads=False,
                 related=_elsewhere(file, site),
             )
+        yield from (self._stored(file, store) for store in host_stores(file))
+
+    def _stored(self, file: SourceFile, store: HostStore) -> Finding:
+        written, base = file.brief(store.spot.expression), store.base.id
+        return self.found(
+            store.spot,
+            message=f"`{written} = ...` copies to the host, where `{base}` lies (line {store.made}), and waits for the "
+            f"device {store.spot.hot.when}",
+            instead=f"make `{base}` on the device on line {store.made}, and copy it once behind the loop: "
+            f"`{base} = {base}.cpu()`",
+            value=store.value,
+            hot=store.spot.hot,
+            root_cause=cause(store.spot),
+            leads=False,
+        )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""

@@ -25,6 +25,7 @@ from torchperf_lint.facts.selected import (
     FULL,
     LOST,
     ONE_A_ROW,
+    ONE_ROW,
     REDUCED,
     SCATTERED,
     STEADY,
@@ -54,7 +55,8 @@ class DataDependentSize(SourceRule):
     `x[mask] = tensor` and `x[mask] *= c`, `torch.nonzero`, `argwhere`, `masked_select`, `torch.where` with one
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
     size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask,
-    values that lie one after the other already and take their places in another tensor, a check that only raises; a
+    values that lie one after the other already and take their places in another tensor, one constant row that goes to
+    all of them, a check that only raises; a
     mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
     from one row of a batch after the other, or the rows of one sample after the other.
 
@@ -161,8 +163,10 @@ class DataDependentSize(SourceRule):
     ) -> Iterator[Finding]:
         spot = selection.spot
         evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
-        # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again.
-        disputable = what is None or spot.hot.optional or (evaluates and what not in (COUNTED, FOUND) and not again)
+        # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again, or
+        # whose places a constant row takes.
+        unwanted = what in (COUNTED, FOUND, ONE_ROW) or again
+        disputable = what is None or spot.hot.optional or (evaluates and not unwanted)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
         value = base_beside(selection, found)
@@ -242,7 +246,7 @@ def _instead(selection: Selection, what: str | None) -> str:
     one_value = what is None and selection.form == STORE  # nobody knows how many values there are
     if what in _OF_NANS and tells_nans(selection):
         return _OF_NANS[what]
-    narrower = what in (WRITTEN, REDUCED) and missing_dimensions(selection) is None
+    narrower = what in (WRITTEN, ONE_ROW, REDUCED) and missing_dimensions(selection) is None
     return (_ONE_VALUE if one_value else "") + _INSTEAD[what] + (_NARROWER if narrower else "")
 
 
@@ -252,6 +256,8 @@ _ONE_VALUE = "where one value goes everywhere, `x = torch.where({mask}, value, x
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({wide}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
+    ONE_ROW: "one row goes to all of them, however many: `x = torch.where({wide}, row, x)`, or `masked_fill` where its "
+    "values are all the same",
     SCATTERED: "`x.masked_scatter_({mask}, values)`, the mask widened to the shape of `x` (`{whole}[..., None]`), puts "
     "values of the same dtype there without a count; where one value goes everywhere, "
     "`x = torch.where({mask}, value, x)`",

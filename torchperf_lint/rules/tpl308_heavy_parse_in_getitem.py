@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.arguments import arguments
+from torchperf_lint.facts.decoded_rows import Refetched, rows_fetched_again
 from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item, seeks, stream_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Confidence, Finding, Verdict
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _TABLE = "parse it once, in `__init__`, and keep plain arrays: `self.rows = ....to_numpy()`"
@@ -45,15 +46,18 @@ _PARTS = frozenset({"skiprows", "nrows", "usecols", "columns", "filters", "chunk
 
 
 class HeavyParseInGetitem(SourceRule):
-    """A data set parses the same whole file again for each item.
+    """A data set parses the same whole file again for each item, or fetches the same row for each of its columns.
 
     ## What it does
     Flags `pd.read_csv`, `json.load`, `pickle.load`, `np.load`, `torch.load`, `os.listdir` and their
-    like in `__getitem__`, or in a helper that it calls, where the file is the same whatever item is asked for.
+    like in `__getitem__`, or in a helper that it calls, where the file is the same whatever item is asked for. And rows
+    of a Hugging Face data set that one item fetches more than once: `self.data[i]["text"], self.data[i]["audio"]`. That
+    is info where no column that is read is audio or images by its name.
 
     ## Why it is slow
     The work for one sample grows with the whole data set: all of it is read and parsed, one row is used, the rest is
-    thrown away. An epoch then costs the square of what it should.
+    thrown away. An epoch then costs the square of what it should. A data set of `datasets` keeps no row: whenever one
+    is asked for, it is read from Arrow, and all its columns are decoded, audio and images too.
 
     ## Example
     ```python
@@ -128,15 +132,18 @@ class HeavyParseInGetitem(SourceRule):
     ## References
     - PyTorch documentation of torch.utils.data, "Multi-process data loading": keep arrays, not Python objects.
     - pytorch/pytorch #13246: the memory of lists in workers.
+    - Documentation of `datasets`, "Load audio data": a file is decoded when its row, or its column, is accessed.
     """
 
     code, name, since = "TPL308", "heavy-parse-in-getitem", "0.1.0"
-    triggers = ("load", "read_", "parse(", "reader(", "Reader(", "listdir", "glob", "imread", "genfromtxt")
+    triggers = ("load", "read_", "parse(", "reader(", "Reader(", "listdir", "glob", "imread", "genfromtxt", "datasets")
     probes = ("loader",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
-        """Yield a finding for each file that is read whole for each item."""
+        """Yield a finding for each file that is read whole for each item, and each row that is fetched again."""
         del project
+        for row in rows_fetched_again(file):
+            yield self._fetched(file, row)
         for item in item_calls(file, *_NAMES):
             name = called(item.site)
             advice = _KNOWN.get(name)
@@ -145,7 +152,23 @@ class HeavyParseInGetitem(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the loaders of the data set, whose items parse it."""
-        return by_the_data_set(finding, run, "reads the whole of a file for each sample")
+        rows = "is fetched" in finding.message
+        said = "fetches a row more than once for each sample" if rows else "reads the whole of a file for each sample"
+        return by_the_data_set(finding, run, said)
+
+    def _fetched(self, file: SourceFile, row: Refetched) -> Finding:
+        hot, written, at = row.spot.hot, file.brief(row.first), file.span(row.first)[0]
+        decoded = "decodes all its columns, audio and images too" if row.decodes else "decodes all its columns"
+        return self.found(
+            row.spot,
+            message=f"`{written}` is fetched {row.times} times {hot.when}, and each time `datasets` reads the row and "
+            f"{decoded}",
+            instead=f"fetch it once, `row = {written}`, and take the columns of that",
+            hot=hot,
+            severity=None if row.decodes else Severity.INFO,
+            confidence=max(Confidence.LIKELY, hot.confidence, key=lambda c: c.rank),
+            related=[file.related(file.path, *at, "fetches it before")] if at[0] < row.spot.location.line else [],
+        )
 
     def _finding(self, file: SourceFile, item: ItemCall, advice: str) -> Finding:
         assert item.site.hot is not None

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.amp import Legacy, legacy_uses
-from torchperf_lint.facts.amp_fixes import under_torch_amp
+from torchperf_lint.facts.amp_fixes import new_spelling, replaced_since, under_torch_amp
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.torch_bounds import Release
 from torchperf_lint.model import Confidence, Finding, Severity
 from torchperf_lint.rule import SourceRule
 
@@ -19,10 +20,9 @@ _NATIVE = (
     'run the forward pass under `with torch.autocast("cuda"):` and backward and step through '
     '`torch.amp.GradScaler("cuda")`; models and optimizers need no `initialize`'
 )
+_DEPRECATED = (2, 4)
 _AMP = "TPL507 apex.amp"
 """Its functions go together: a file that drops one drops all."""
-_NEW_SINCE = {"GradScaler": (2, 3), "custom_fwd": (2, 4), "custom_bwd": (2, 4)}
-"""The release that brought the new spelling, where it is not 1.10, which brought `torch.autocast`."""
 
 
 class LegacyAmpApi(SourceRule):
@@ -83,13 +83,15 @@ class LegacyAmpApi(SourceRule):
 
     A test for 1.6 asks whether there is mixed precision at all, and excuses nothing.
 
-    Under `target-torch`, or a torch that the project pins, what that version lacks is not asked for.
+    Under `target-torch`, or a torch that the project pins, what that version lacks is not asked for: `torch.autocast`
+    came with 1.10. A lower bound that admits such a version (`torch>=1.8`) is named in the finding.
 
     ## Fix safety
     Unsafe: `torch.amp.GradScaler` needs torch 2.3, `custom_fwd` and `custom_bwd` with a device type need 2.4; and
     inside another `autocast` region the new one takes over that region's dtype where none is given, while the old one
     went back to float16. Arguments given by position get their names, and an import that nothing else uses goes. No
-    fix for apex, nor where something else calls what it names.
+    fix for apex, nor where something else calls what it names, nor where the project admits a torch without the new
+    spelling.
 
     ## Confirmed by
     Nothing: the old spelling under `torch` costs nothing that a probe could see.
@@ -106,12 +108,12 @@ class LegacyAmpApi(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each use of a replaced spelling."""
         for use in legacy_uses(file):
-            if use.device and project.must_run_before(*_NEW_SINCE.get(use.name, (1, 10))):
+            if use.device and project.must_run_before(*replaced_since(use)):
                 continue
             yield self.found(
                 use.mark,
-                message=_message(use),
-                instead=_torch(file, use) if use.device else _apex(use),
+                message=_message(use, project),
+                instead=_torch(file, use) + _not_yet(use, project) if use.device else _apex(use),
                 confidence=Confidence.CERTAIN if use.device else Confidence.LIKELY,
                 fix=under_torch_amp(use),
                 root_cause=_AMP if use.dotted.startswith("apex.amp.") else None,
@@ -119,10 +121,26 @@ class LegacyAmpApi(SourceRule):
             )
 
 
-def _message(use: Legacy) -> str:
+def _message(use: Legacy, project: Project) -> str:
     if use.device:
-        return f"`{use.dotted}` is deprecated since torch 2.4, and its calls issue a FutureWarning"
+        said = f"`{use.dotted}` is deprecated since torch 2.4"
+        if not project.must_run_before(*_DEPRECATED):
+            return f"{said}, and its calls issue a FutureWarning"
+        since = _release(replaced_since(use))
+        return f"{said}, where its calls issue a FutureWarning; what replaces it is there since {since}"
     return f"`{use.dotted}` is no longer maintained; torch has mixed precision and data parallelism of its own"
+
+
+def _not_yet(use: Legacy, project: Project) -> str:
+    """What keeps a project from writing it, if a bound that it says is older than the new spelling."""
+    since, admitted = replaced_since(use), project.torch.admitted
+    if admitted is None or admitted >= since:
+        return ""
+    return f", once the project asks for torch {_release(since)}, which brought it: it admits {_release(admitted)}"
+
+
+def _release(release: Release) -> str:
+    return ".".join(map(str, release))
 
 
 def _apex(use: Legacy) -> str:
@@ -136,11 +154,12 @@ def _torch(file: SourceFile, use: Legacy) -> str:
         arguments = [f'device_type="{use.device}"', *_arguments(file, use)]
         return f"write `@torch.amp.{use.name}({', '.join(arguments)})`"
     arguments = [f'"{use.device}"', *_arguments(file, use)]
-    written = f"torch.amp.{use.name}({', '.join(arguments)})"
+    spelled = new_spelling(use)
+    written = f"{spelled}({', '.join(arguments)})"
     if len(written) > _SHOWN:
-        written = f'torch.amp.{use.name}("{use.device}", ...)'
+        written = f'{spelled}("{use.device}", ...)'
     if use.call is None and _gets_a_name(use):
-        return f'write `partial(torch.amp.{use.name}, "{use.device}")`, of `functools`, which tells the device'
+        return f'write `partial({spelled}, "{use.device}")`, of `functools`, which tells the device'
     return f"write `{written}`"
 
 

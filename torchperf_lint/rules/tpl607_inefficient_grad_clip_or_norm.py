@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured, waits_of_loop
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.norms_one_by_one import Norms, norms_one_by_one
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.returned_for_nobody import works_for_nobody
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
@@ -29,7 +31,8 @@ class InefficientGradClipOrNorm(SourceRule):
     Flags `clip_grad_norm_(..., error_if_nonfinite=True)`, as info, and `clip_grad_value_(p, ...)` in a loop over
     parameters, in code that runs every step. `clip_grad_norm_(p, ...)` in such a loop bounds each gradient by itself,
     which may be meant: it is only `possible`. Clipping once with the defaults is never flagged. And loops that put the
-    norm of all gradients together tensor by tensor in every step.
+    norm of all gradients together tensor by tensor in every step; where no caller reads that norm, it is better left
+    out, whatever the version of torch.
 
     ## Why it is slow
     To raise an error, the host must know the norm, so it waits until the device has computed it. Without that, clipping
@@ -90,9 +93,8 @@ class InefficientGradClipOrNorm(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call that waits, or clips one parameter."""
-        if not project.must_run_before(2, 0) and file.mentions(("grad",)):
-            for norms in norms_one_by_one(file):
-                yield self._norms(file, norms)
+        if file.mentions(("grad",)):
+            yield from self._norms_of(file, not project.must_run_before(2, 0))
         for site in file.calls_of(f"{_UTILITIES}.{_NORM}", f"{_UTILITIES}.clip_grad.{_NORM}"):
             if _raises(site) and _each_step(site):
                 yield self._waits(file, site)
@@ -112,15 +114,21 @@ class InefficientGradClipOrNorm(SourceRule):
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, "error_if_nonfinite")),
         )
 
-    def _norms(self, file: SourceFile, found: Norms) -> Finding:
+    def _norms_of(self, file: SourceFile, can_fuse: bool) -> Iterator[Finding]:
+        """What nobody reads can be left out under any torch; one call for all came with 2.0."""
+        for norms in norms_one_by_one(file):
+            if works_for_nobody(file.project, FunctionKey(file.path, norms.spot.function)):
+                yield self._norms(file, norms, ", and nobody reads what comes of it", _left_out(file, norms))
+            elif can_fuse:
+                yield self._norms(file, norms, "", _in_one_call(file))
+
+    def _norms(self, file: SourceFile, found: Norms, read: str, instead: str) -> Finding:
         hot = found.spot.hot
-        total = "`torch.nn.utils.get_total_norm(grads)`, since torch 2.6, or of "
         return self.found(
             found.spot,
             message=f"this loop computes the norm of each gradient by itself, {hot.when}: kernels of their own for "
-            f"each of `{file.brief(found.iterated)}`",
-            instead="compute all in one call: the norm that `clip_grad_norm_` returns where gradients are clipped; "
-            f"else {'' if file.project.must_run_before(2, 6) else total}`torch.stack(torch._foreach_norm(grads))`",
+            f"each of `{file.brief(found.iterated)}`{read}",
+            instead=instead,
             hot=hot,
             severity=Severity.INFO,
             confidence=hot.confidence.at_most(Confidence.LIKELY),
@@ -144,6 +152,19 @@ class InefficientGradClipOrNorm(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By what the turns of a loop wait for; no probe looks into torch."""
         return waits_of_loop(finding, run) or unmeasured(run, finding.location, "no probe looks into torch's functions")
+
+
+def _in_one_call(file: SourceFile) -> str:
+    total = "`torch.nn.utils.get_total_norm(grads)`, since torch 2.6, or of "
+    return (
+        "compute all in one call: the norm that `clip_grad_norm_` returns where gradients are clipped; "
+        f"else {'' if file.project.must_run_before(2, 6) else total}`torch.stack(torch._foreach_norm(grads))`"
+    )
+
+
+def _left_out(file: SourceFile, found: Norms) -> str:
+    name = file.outline.functions[found.spot.function].name
+    return f"leave the call of `{name}` out: all that call it drop what it returns, or hand it on to callers that do"
 
 
 def _each_step(site: Site) -> bool:

@@ -24,7 +24,9 @@ class MhaNeedWeightsDefault(SourceRule):
     ## Why it is slow
     `need_weights` is True by default. The module then computes scores, softmax and product one after another, writes
     a matrix of query length by key length for each head to memory twice, and averages it over the heads; without the
-    weights it calls `scaled_dot_product_attention`, which has fused kernels that never write that matrix.
+    weights it calls `scaled_dot_product_attention`, which has fused kernels that never write that matrix. Before torch
+    2.0 there are none: what is spared there is the average over the heads, which reads the matrix once more, and the
+    finding is info.
 
     ## Example
     ```python
@@ -71,10 +73,8 @@ class MhaNeedWeightsDefault(SourceRule):
             out, weights = self.attn(x, x, x)
             return out, weights.argmax(-1)
     ```
-    Under a `target-torch` before 2.0 nothing is reported: there is no fused kernel to reach.
-
     ## Fix safety
-    Unsafe: the fused kernels round differently, draw other random numbers for
+    Unsafe: the fused kernels (torch 2.0) round differently, draw other random numbers for
     dropout, give zeros instead of NaN to a query whose keys are all masked, and some of them cannot be differentiated
     twice. A forward hook that reads the weights gets None.
 
@@ -91,28 +91,29 @@ class MhaNeedWeightsDefault(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call whose weights nothing reads."""
-        if project.must_run_before(2, 0) or "register_forward_hook" in file.text:
+        if "register_forward_hook" in file.text:
             return  # a hook sees what the call gives, whatever the statement drops
         for unread in unread_weights(file):
-            yield self._found(file, unread)
+            yield self._found(file, unread, not project.must_run_before(2, 0))
 
-    def _found(self, file: SourceFile, unread: Unread) -> Finding:
+    def _found(self, file: SourceFile, unread: Unread, can_fuse: bool) -> Finding:
         site, (name, position) = unread.site, NEED_WEIGHTS
         assert site.hot is not None
         written = file.brief(site.call.func)
         return self.found(
             site,
-            message=f"`{written}` computes its attention weights {site.hot.when}, and {unread.how}: "
-            "the fused attention kernels are left out for them",
-            instead=f"{'write' if unread.asked else 'add'} `need_weights=False`: the module then calls "
-            "`scaled_dot_product_attention`",
+            message=f"`{written}` {'computes' if can_fuse else 'averages'} its attention weights "
+            f"{'' if can_fuse else 'over the heads '}{site.hot.when}, and {unread.how}"
+            f"{': the fused attention kernels are left out for them' if can_fuse else ''}",
+            instead=f"{'write' if unread.asked else 'add'} `need_weights=False`: the module then "
+            f"{'calls `scaled_dot_product_attention`' if can_fuse else 'leaves the average out'}",
             value=Value(
                 "module",
                 because=f"`{written}` is a `torch.nn.MultiheadAttention`, whose `need_weights` is "
                 f"{'set to True' if unread.asked else 'True by default'}",
             ),
             hot=site.hot,
-            severity=Severity.INFO if site.hot.kind == "eval" else None,
+            severity=Severity.INFO if site.hot.kind == "eval" or not can_fuse else None,
             confidence=Confidence.POSSIBLE if site.hot.optional else None,
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_argument(site.call, name, position, "False")),
         )

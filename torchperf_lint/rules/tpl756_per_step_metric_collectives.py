@@ -24,7 +24,8 @@ class PerStepMetricCollectives(SourceRule):
     loop, or in the function of its step, that are given the loss, the sum of losses that were accumulated, each entry
     of the mapping that the loss came in, or how long something took, where no gradient is computed of the result, no
     branch that leaves the turn reads it, and no cadence is around them; those in
-    any code of a step that are given a detached copy which is read for a log afterwards and nothing else; the same of
+    any code of a step that are given a detached copy, or an entry of what the model gives that nothing else takes, and
+    that is read for a log afterwards; the same of
     functions of the project that do no more; metrics of torchmetrics that a `validation_step` computes for each
     batch to log them; and `barrier()` and `wait_for_everyone()` there, unless each turn writes or reads files beside
     them (where a branch does so now and then, the barrier belongs into it); calls of functions of the project that are

@@ -18,6 +18,8 @@ from torchperf_lint.rule import SourceRule
 
 _COLLECTIVES = tuple(f"torch.distributed.{name}" for name in ("all_reduce", "reduce", "reduce_scatter_tensor"))
 _NOT_HERE = frozenset({"data", "eval"})
+_SAME = frozenset({"contiguous", "detach", "view", "flatten", "to_dense"})
+"""What gives the gradient itself, laid out in another way."""
 
 
 class PerTensorAllreduceLoop(SourceRule):
@@ -114,6 +116,9 @@ class PerTensorAllreduceLoop(SourceRule):
 
 
 def _is_gradient(node: ast.expr) -> bool:
+    """`p.grad`, `p.grad.data`, `p.grad.contiguous()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+        node = node.func.value
     return chain(node).endswith((".grad", ".grad.data"))
 
 
