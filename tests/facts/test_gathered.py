@@ -108,3 +108,26 @@ def test_grids_of_a_function_that_suits_several_versions(function, made):
     grid = f"    a, b = {function}([torch.arange(2), torch.arange(3)])\n"
     site = site_of(f"{head}{grid}    return {call}\n", call)
     assert (fresh_on_host(site.file.project.values, site.call, site.frame) is not None) is made
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        ("parts = []\nfor n in sizes:\n    parts.append(torch.zeros(n).long())\n    parts.append(torch.ones(n))", True),
+        ("parts = [torch.zeros(2)]\nparts.extend(others)", False),
+        ("parts = []\nparts.append(torch.zeros(2))\nparts.append(x)", False),
+        ("parts = others", False),
+    ],
+)
+def test_the_elements_of_a_list_that_a_function_fills_are_fresh_where_all_are(body, made):
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    code = f"def f(x: torch.Tensor, sizes, others):\n{lines}\n    return [p.to(x.device) for p in parts]\n"
+    site = site_of(code, "p.to(x.device)")
+    assert (fresh_on_host(site.file.project.values, site.call, site.frame) is not None) is made
+
+
+def test_an_element_that_was_used_before_its_move_is_not_just_made():
+    code = "def f(x, sizes):\n    parts = []\n    for n in sizes:\n        parts.append(torch.zeros(n))\n"
+    code += "    for p in parts:\n        p[0] = 1\n        put(p.to(x.device))\n"
+    site = site_of(code, "p.to(x.device)")
+    assert fresh_on_host(site.file.project.values, site.call, site.frame) is None

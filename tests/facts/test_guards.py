@@ -20,6 +20,9 @@ def statement(code):
 
 
 RARE = [
+    ("self.log_freq", "cadence", False),
+    ("info_freq", "cadence", False),
+    ("step % self.smooth_freq == 0", "cadence", False),
     ("num_nans > 0", "except", False),
     ("self.found_inf", "except", False),
     ("not found_nans", "except", True),
@@ -144,6 +147,8 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "self.smooth_freq",
+    "use_freqs",
     "index == None",
     "step % 10 == 0 or targets is None",
     "step % 10 == 0 or self.targets is not None",

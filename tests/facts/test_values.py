@@ -17,6 +17,7 @@ from torchperf_lint.facts.value import (
     Value,
     as_called,
     join,
+    left_over,
     sequence,
     tensor,
     unpacked,
@@ -384,7 +385,7 @@ VARIABLES = {
     "values and indices": ("top, where = torch.zeros(3, 3).cuda().max(1)\nsee(where)", "where", "tensor", DEVICE),
     "chunks": ("q, k = torch.zeros(3, 3).cuda().chunk(2)\nsee(k)", "k", "tensor", DEVICE),
     "a shape": ("b, c = torch.zeros(3, 3).cuda().shape\nsee(b)", "b", "plain", HOST),
-    "a starred rest": ("a, *rest = torch.zeros(3).cuda()\nsee(rest)", "rest", "unknown", None),
+    "a starred rest": ("a, *rest = torch.zeros(3).cuda()\nsee(rest)", "rest", "sequence", DEVICE),
     "a pair that a function returns": (
         "def pair():\n    return torch.zeros(3).cuda(), 4\n\ndef use():\n    t, n = pair()\n    see(t)\n    see(n)",
         "n",
@@ -1672,3 +1673,22 @@ class Readout({base}):
 def test_an_entry_of_what_a_module_is_given_is_a_tensor_where_it_is_used_as_one(change, kind):
     code = ENTRIES.format(**{"base": "nn.Module", "name": "forward", "key": "'batch'", "use": "unique", **change})
     assert value_of(code, "batch").kind == kind
+
+
+def test_what_is_left_of_the_parts_is_a_sequence_of_them():
+    parts = sequence(UNKNOWN, (PLAIN, tensor(HOST, "a"), tensor(HOST, "b")))
+    left = left_over(parts, (1,))
+    assert (left.kind, left.item and left.item.kind, left.item and left.item.device) == ("sequence", "tensor", HOST)
+    assert left_over(UNKNOWN, (0,)) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for first, *rest in DataLoader(data):\n    for x in rest:",
+        "for i, (_, *rest) in enumerate(DataLoader(data)):\n    for x in rest:",
+        "for batch in DataLoader(data):\n    first, *rest = batch\n    for x in rest:",
+    ],
+)
+def test_what_a_starred_name_takes_of_a_batch_are_parts_of_the_batch(loop):
+    check(f"from torch.utils.data import DataLoader\n\n{loop}\n        use(x)\n", "x", "batch", HOST)

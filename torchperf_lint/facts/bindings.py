@@ -18,6 +18,7 @@ _BINDING = frozenset((ast.NamedExpr, ast.Lambda, ast.Call, ast.IfExp, *_COMPREHE
 """Expressions that may bind a name, or say what one is."""
 _PLAIN = frozenset((ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Delete))
 """Statements that bind no name by themselves and hold no others: half of all."""
+_LEFT_OF = {"assign": "rest", "loop": "rest of each"}
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
 
@@ -26,7 +27,8 @@ class Definition(NamedTuple):
     """One binding of a name.
 
     how: assign, item (the `index`-th of what `value` unpacks to), loop (an element of `value`), augmented, with,
-    named (an import, function or class), other (nothing is known: a lambda's parameter).
+    named (an import, function or class), rest and rest of each (`a, *name = value`, `for a, *name in value`: what is
+    left from the `index`-th on), other (nothing is known: a lambda's parameter).
     """
 
     how: str
@@ -216,7 +218,7 @@ class Collector:
             made = Definition(kind, value, index, self.at(node), end, path, None, self.tries, self.alone)
             self._add(node.id, made)
         elif isinstance(node, ast.Starred):
-            self._target(node.value, "other", value, (), end, path)
+            self._target(node.value, _LEFT_OF.get(how, "other"), value, index, end, path)
         elif isinstance(node, ast.Tuple | ast.List):
             parts = side_by_side(node, value) if how == "assign" and not index else None
             for position, item in enumerate(node.elts):

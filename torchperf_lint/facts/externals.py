@@ -35,6 +35,7 @@ from torchperf_lint.facts.value import (
     sequence,
     tensor,
 )
+from torchperf_lint.facts.web_loaders import WEB_LOADER
 from torchperf_lint.facts.wrapped_in_parallel import PARALLEL, wrapping
 from torchperf_lint.facts.wrapped_loaders import from_its_loader
 from torchperf_lint.model import Confidence
@@ -142,7 +143,13 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
 
 
 def _of_tensors(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value | None:
-    """What functions that are known to compute with tensors give; None for others, and without a tensor."""
+    """What functions that are known to compute with tensors give; None for others, and without a tensor.
+
+    So does what webdataset loads with.
+    """
+    if dotted == WEB_LOADER:
+        thing = Thing("external", dotted=f"{WEB_LOADER}()")
+        return Value("loader", HOST, "a `WebLoader`", thing=thing, origins=origin_of(values, node, frame))
     gives = tensor_functions.gives(dotted)
     if not gives:
         return None

@@ -11,7 +11,7 @@ from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
 from torchperf_lint.facts.expressions_written import of_part
-from torchperf_lint.facts.gathered import gathered
+from torchperf_lint.facts.gathered import gathered, gone_through
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.records import Position
@@ -106,6 +106,9 @@ def _origin(values: Values, node: ast.expr, frame: Frame, steps: int = _STEPS) -
         if isinstance(found, ast.BinOp | ast.Compare | ast.Subscript):
             return _computed(values, found, frame, left)
         if not isinstance(found, ast.Call):
+            listed = _listed(values, found, frame) if isinstance(found, ast.Name) else []
+            if listed:
+                return _first_of(values, listed, frame)
             found, frame = _below(values, found, frame)
             if found is None:
                 return None
@@ -228,11 +231,25 @@ def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
     elif isinstance(first, ast.Name) and not grid:
         body = values.body(frame.path)
         parts = gathered(body, frame.function, first.id, frame.at) if body is not None else []
-        made = [_origin(values, part, frame.deeper()._replace(at=body.at(part))) for part in parts]  # type: ignore[union-attr]
-        return made[0] if made and all(made) else None
+        return _first_of(values, parts, frame)
     else:
         parts = node.args if grid else [first]
     made = [_origin(values, part, frame.deeper()) for part in parts]
+    return made[0] if made and all(made) else None
+
+
+def _listed(values: Values, node: ast.Name, frame: Frame) -> list[ast.expr]:
+    """What a list holds whose elements a loop calls so; nothing where it may hold anything else."""
+    body = values.body(frame.path)
+    return gone_through(body, frame.function, node.id, frame.at) if body is not None else []
+
+
+def _first_of(values: Values, parts: list[ast.expr], frame: Frame) -> _Made | None:
+    """The first factory of what a list is filled with, where every part is fresh."""
+    body = values.body(frame.path)
+    if body is None or frame.depth > _STEPS:
+        return None
+    made = [_origin(values, part, frame.deeper()._replace(at=body.at(part))) for part in parts]
     return made[0] if made and all(made) else None
 
 

@@ -33,3 +33,14 @@ def given_to(body: Body, function: int, name: str, method: str) -> list[ast.expr
     calls = (s.value for s in effects.statements(node.body) if isinstance(s, ast.Expr)) if node is not None else ()
     written = f"{name}.{method}"
     return [c.args[0] for c in calls if isinstance(c, ast.Call) and len(c.args) == 1 and chain(c.func) == written]
+
+
+def gone_through(body: Body, function: int, name: str, at: Position) -> list[ast.expr]:
+    """What such a list holds whose elements a loop calls `name`, which nothing has used yet: `for grid in grids`."""
+    reaching = body.reaching(function, name, at)
+    only = reaching[0] if reaching and len(reaching) == 1 else None
+    if only is None or only.how != "loop" or only.index or not isinstance(only.value, ast.Name):
+        return []
+    if body.mentions_between(function, name, only.end, at):
+        return []
+    return gathered(body, function, only.value.id, body.at(only.value))

@@ -29,6 +29,8 @@ from torchperf_lint.patterns import pattern
 MAX_HOPS = 8
 """Bindings and calls followed."""
 MAX_DEPTH = 20
+_NO_GRAPH = ("with", "rest", "rest of each", "other")
+"""Ways to bind a name that hand on no graph that is known."""
 _END_METHODS = frozenset(
     "detach detach_ item tolist numpy argmax argmin argsort eq ne gt lt ge le long int bool byte short char nonzero "
     "size dim numel backward isnan isinf isfinite any all sign round floor ceil new_tensor new_zeros new_ones keys "
@@ -154,7 +156,7 @@ class Grads:
         reaching = body.reaching(frame.function, name, frame.at)
         if reaching is None:
             return self._parameter(name, frame, caller)
-        found = [self._definition(d, frame, caller, body) for d in reaching if d.how not in ("with", "other")]
+        found = [self._definition(d, frame, caller, body) for d in reaching if d.how not in _NO_GRAPH]
         carried = [graph for graph in found if graph is not None]
         if not carried or any(_ends(d) for d in reaching):
             return None

@@ -56,6 +56,7 @@ _CADENCE_NAME = pattern(
     r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
     re.IGNORECASE,
 )
+_FREQUENCIES = pattern(r"(?:^|_)(?:smooth|use|with|apply|low|high|mid|learn)_freqs?$", re.IGNORECASE)
 _LOG_FLAGS = frozenset({"log", "do_log", "log_flag"})
 """Flags by which a step's caller says that this one is to be logged: `log=step % self.every == 0`."""
 _DEBUG_NAME = pattern(
@@ -252,6 +253,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
         kind = _kind_of_one(test.operand)
         # `main and not debug` is what runs every day; `main and not step % n` is as rare as `step % n == 0`.
         return None if isinstance(test.op, ast.Not) and kind in _SWITCHED_OFF else kind
+    if _asks_for_frequencies(test):
+        return None
     if isinstance(test, ast.Name) and test.id in _LOG_FLAGS:
         return "cadence"
     nodes = walked(test)
@@ -263,6 +266,12 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if counted or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
+
+
+def _asks_for_frequencies(test: ast.expr) -> bool:
+    """`if self.smooth_freq:`, a switch for what is done to frequencies, which says nothing of how often."""
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return bool(_FREQUENCIES.search(name))
 
 
 _PROFILED = pattern(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$")

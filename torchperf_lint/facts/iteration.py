@@ -20,6 +20,7 @@ from torchperf_lint.facts.value import (
     is_mapping,
     sequence,
 )
+from torchperf_lint.facts.web_loaders import KEEPS, is_web_loader
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -177,7 +178,7 @@ def loader_method(values: Values, base: Value, name: str, frame: Frame) -> Value
     """What a method of a loader, or of its iterator, gives."""
     if name in ("next", "__next__"):
         return element(values, base, frame)
-    return base if name == "__iter__" else UNKNOWN
+    return base if name == "__iter__" or (name in KEEPS and is_web_loader(base)) else UNKNOWN
 
 
 def prepared(values: Values, node: ast.Call, frame: Frame) -> Value | None:
@@ -199,7 +200,7 @@ def prepared(values: Values, node: ast.Call, frame: Frame) -> Value | None:
 
 def _moved(value: Value, argument: ast.expr) -> Value:
     if value.kind in ("loader", "module"):
-        return value._replace(device=DEVICE)
+        return value if is_web_loader(value) else value._replace(device=DEVICE)
     written = chain(argument)
     if value.kind == "unknown" and LOADER_NAME.search(last_part(written)):
         return Value("loader", DEVICE, f"`{written}`, a DataLoader by its name", Confidence.LIKELY)

@@ -34,6 +34,7 @@ _LOADERS = (
     "torch_geometric.loader.DataLoader()",
     "torch_geometric.data.DataLoader()",
     "torchdata.stateful_dataloader.StatefulDataLoader()",
+    "webdataset.WebLoader()",
     "accelerate.Accelerator().prepare()",
     "lightning.Fabric().setup_dataloaders()",
 )

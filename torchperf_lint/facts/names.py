@@ -53,6 +53,7 @@ from torchperf_lint.facts.value import (
     Frame,
     Value,
     join,
+    left_over,
     sequence,
     tensor,
     told,
@@ -189,7 +190,16 @@ def _definition(values: Values, name: str, d: Definition, frame: Frame, body: Bo
     if d.value is None or d.how == "other":
         return UNKNOWN
     key = (frame.path, frame.function, name, d.at, d.how)
+    if d.how in ("rest", "rest of each"):
+        return values.remembered(key, frame, lambda at: _left(values, d, at, body))
     return values.remembered(key, frame, lambda at: _bound(values, name, d, at, body))
+
+
+def _left(values: Values, d: Definition, frame: Frame, body: Body) -> Value:
+    """What `a, *rest = value` and `for a, *rest in value` bind."""
+    assert d.value is not None
+    value = values.of(d.value, frame.back(body.at(d.value), d.end))
+    return left_over(values.element(value, frame) if d.how == "rest of each" else value, d.index)
 
 
 def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:

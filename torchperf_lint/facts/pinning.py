@@ -14,8 +14,14 @@ from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.spread_arguments import written_out
 from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.web_loaders import WEB_LOADER
 
-LOADER_CLASSES = ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader")
+LOADER_CLASSES = (
+    "torch.utils.data.DataLoader",
+    "torch_geometric.loader.DataLoader",
+    "torch_geometric.data.DataLoader",
+    WEB_LOADER,
+)
 """A project's own subclasses may set anything: they are not judged."""
 WORKERS_POSITION = 5
 PIN_POSITION = 7

@@ -253,6 +253,15 @@ def unpacked(value: Value, index: tuple[int, ...]) -> Value:
     return value
 
 
+def left_over(value: Value, index: tuple[int, ...]) -> Value:
+    """What `a, *rest = value` binds: the parts from the last position of `index` on."""
+    *above, first = index
+    value = unpacked(value, tuple(above))
+    if value.kind == "sequence":
+        return sequence(join(list(value.items[first:])) if value.items[first:] else value.item or UNKNOWN)
+    return sequence(value) if value.kind in ("tensor", "batch", "array", "plain") else UNKNOWN
+
+
 def as_called(value: Value, arguments: list[Value]) -> Value:
     """What a function returned, for one call: where the device is a parameter's, that of the arguments."""
     if value.kind == "sequence":

@@ -23,6 +23,7 @@ from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host, orig
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.modules_given import takes_modules
 from torchperf_lint.facts.own_batches import own_move, waits_for_nothing
+from torchperf_lint.facts.pinned_beside import PinnedBeside, pinned_beside
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -80,7 +81,8 @@ class BlockingBatchTransfer(SourceRule):
     says so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
     `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device; `buffer.copy_(batch)`, where the
     buffer lies on the device; and batches that a generator or a `__next__` of the project copies before it hands them
-    to such a loop. Where the `collate_fn` returns objects of a class of the project, whose own `to` takes no
+    to such a loop; and what a step makes on the host, beside another tensor that it pins and copies with
+    `non_blocking=True`. Where the `collate_fn` returns objects of a class of the project, whose own `to` takes no
     `non_blocking`, the advice is for that method.
 
     ## Why it is slow
@@ -199,6 +201,10 @@ class BlockingBatchTransfer(SourceRule):
                 continue
             if _joined(project, site) is None:
                 yield self._copy_of_computed(file, site, computed)
+                told.append(site.call)
+        for beside in pinned_beside(file):
+            if beside.site.call not in told and batch_copy(project.values, beside.site.call, beside.site.frame) is None:
+                yield self._copy_beside(file, beside)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
@@ -269,6 +275,21 @@ class BlockingBatchTransfer(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             root_cause=f"{self.code} batches handed over by function {site.function}",
+        )
+
+    def _copy_beside(self, file: SourceFile, beside: PinnedBeside) -> Finding:
+        site, made = beside.site, beside.made
+        assert site.hot is not None
+        because = f"made on the host by `torch.{made.factory}` (line {made.call.lineno}), and not pinned"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies what is not pinned, and waits for all that was queued before, "
+            f"{site.hot.when}; `{beside.name}` beside it is pinned, and its copy asked not to wait",
+            instead="pin this as well, `torch.tensor(..., pin_memory=True)`, and pass `non_blocking=True`",
+            value=tensor(HOST, because, Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+            related=[file.related(file.path, beside.line, 1, f"copies `{beside.name}` without waiting")],
         )
 
     def _copy_of_computed(self, file: SourceFile, site: Site, computed: FromBatch) -> Finding:

@@ -19,6 +19,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spread_arguments import dicts_spread, written_out
 from torchperf_lint.facts.unfollowed_loaders import work_of_training_loader
+from torchperf_lint.facts.web_loaders import decoded_images
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.recorded import LoaderRun
 from torchperf_lint.rule import SourceRule
@@ -33,11 +34,11 @@ class LoaderWithoutPinnedMemory(SourceRule):
     Flags `DataLoader(...)` with `num_workers` but without `pin_memory`, where a hot line moves its batches to the
     device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Where the
     copy cannot be found (a function returns the loader, a dict holds it), a loader that shuffles what it loads from
-    files is reported as info; so is a class of the project below DataLoader that passes `num_workers` on and never
-    `pin_memory`, a loader that accelerate sets up where steps compute with the images or sounds of its batches
-    (`batch["pixel_values"]`), and a loader that is told not to pin where steps copy batches with `non_blocking=True`.
-    Of a data set that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by
-    default.
+    files is reported as info; so is webdataset's `WebLoader` around a pipeline that shuffles and decodes images, a
+    class of the project below DataLoader that passes `num_workers` on and never `pin_memory`, a loader that accelerate
+    sets up where steps compute with the images or sounds of its batches (`batch["pixel_values"]`), and a loader that is
+    told not to pin where steps copy batches with `non_blocking=True`. Of a data set that holds its items in memory,
+    workers and pinning are disputable: `possible` only, and not shown by default.
 
     ## Why it is slow
     The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
@@ -142,7 +143,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
 
     def _unfollowed(self, project: Project, site: Site) -> Iterator[Finding]:
         """Where the batches go cannot be seen from here; what the loader is made of can."""
-        work = work_of_training_loader(project, site)
+        work = work_of_training_loader(project, site) or (decoded_images(site) if project.uses_accelerator else None)
         if work is None:
             prepared = prepared_images(project, (site.file.path, *site.start))
             asked = prepared is not None and no_workers(project, site.call, site.frame) is None

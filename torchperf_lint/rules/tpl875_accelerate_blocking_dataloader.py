@@ -13,9 +13,11 @@ from torchperf_lint.facts.lazy_transforms import made_by
 from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.web_loaders import WEB_LOADER
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
+_DATA_LOADERS = tuple(name for name in LOADER_CLASSES if name != WEB_LOADER)
 _ACCELERATORS = ("accelerate.Accelerator", "accelerate.accelerator.Accelerator")
 _CONFIGURATIONS = frozenset(
     {
@@ -144,7 +146,7 @@ def _pinned_and_prepared(file: SourceFile, project: Project) -> list[int]:
             continue
         for argument in site.call.args:
             loader = made_by(project.values, argument, site.frame)
-            named = loader is not None and file.denotes(loader.func, site) in LOADER_CLASSES
+            named = loader is not None and file.denotes(loader.func, site) in _DATA_LOADERS
             if named and loader is not None and literal(loader, "pin_memory") is True:
                 found.add(loader.lineno)
     return sorted(found)
