@@ -11,6 +11,7 @@ from torchperf_lint.facts.autograd.evaluated_per_call import evaluated_per_call
 from torchperf_lint.facts.autograd.evaluated_with_grad import Evaluated, evaluated_with_grad
 from torchperf_lint.facts.autograd.gradients_in_passes import may_ask_for_gradients
 from torchperf_lint.facts.autograd.graph_for_nobody import Recorded, recorded_for_nobody
+from torchperf_lint.facts.autograd.run_by_helpers import run_by_helper
 from torchperf_lint.facts.autograd.target_networks import trained_through_targets
 from torchperf_lint.facts.autograd.volatile import Fed, fed_volatile
 from torchperf_lint.facts.files.project import Project
@@ -154,7 +155,7 @@ class EvalWithoutNoGrad(SourceRule):
             instead=f"put the {what} under `with {mode}():`, or the function under `@{mode}()`",
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode at {at}"),
             hot=evaluated.hot,
-            related=_called_from(file, evaluated.hot),
+            related=[*_called_from(file, evaluated.hot), *_run_in_helper(site, model)],
             root_cause=f"{self.code} of the {what}",
         )
 
@@ -230,6 +231,15 @@ class EvalWithoutNoGrad(SourceRule):
             related=_called_from(file, site.hot) if site.hot.kind == "eval" else (),
             root_cause=f"{self.code} detached in function {site.function}",
         )
+
+
+def _run_in_helper(site: Site, model: str) -> list[Related]:
+    """The line of another function that runs the model it is handed: `no_grad` may stand there too."""
+    found = run_by_helper(site, model)
+    if found is None:
+        return []
+    path, call = found
+    return [site.file.related(path, call.line, call.column, "runs the model that it is given", len(call.callee))]
 
 
 def _called_from(file: SourceFile, hot: Hot) -> list[Related]:

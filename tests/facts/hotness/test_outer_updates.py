@@ -25,6 +25,8 @@ def learn(agent, envs, optimizer, updates, horizon):
         ("agent.rollout(envs)", False),
         ("state = envs.step(agent.act(state))", True),
         ("state = agent.buffer.sample()", True),
+        ("state = agent._generate_samples(horizon)", True),  # images, which the same turn goes back through
+        ("state = agent.collect_samples(envs)", False),
     ],
 )
 def test_an_update_of_a_whole_rollout_is_no_step(gathers, hot):

@@ -67,6 +67,7 @@ RARE = [
     ("should_log", "cadence", False),
     ("log", "cadence", False),
     ("not log", "cadence", True),
+    ("len(wandb_images) < 20", "cadence", False),
     ("self.would_evaluate()", "cadence", False),
     ("save_scans", "debug", False),
     ("self.save_images", "debug", False),
@@ -148,6 +149,8 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "len(self.images) < size",
+    "len(batch) < 20",
     "self.smooth_freq",
     "use_freqs",
     "index == None",

@@ -1228,6 +1228,34 @@ class Clamp(torch.autograd.Function):
     assert value_of(code, "x").kind == "tensor"
 
 
+SAVED = """
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, width):
+        ctx.save_for_backward({saved})
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, width = ctx.saved_tensors
+        return grad * width
+"""
+
+
+@pytest.mark.parametrize(
+    ("saved", "device"),
+    [
+        ("x, torch.tensor(width)", HOST),
+        ("x, torch.tensor(width, device=x.device)", ANYWHERE),
+        ("x, width", ANYWHERE),
+        ("*kept", ANYWHERE),
+    ],
+)
+def test_what_forward_saved_on_the_host_is_there_in_the_backward_pass(saved, device):
+    found = value_of(SAVED.format(saved=saved), "width")
+    assert (found.kind, found.device) == ("tensor", device)
+
+
 def test_what_forward_hands_on_within_its_module_is_a_tensor_as_well():
     code = """
 class Head({base}):

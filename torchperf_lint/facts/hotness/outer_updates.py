@@ -14,11 +14,13 @@ from collections.abc import Sequence
 
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
 from torchperf_lint.facts.call_graph.index import Index
-from torchperf_lint.facts.outlines.records import Region
+from torchperf_lint.facts.outlines.records import Call, Region
 from torchperf_lint.facts.roles.agents import ENV_STEP
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.patterns import pattern
 
+_SAMPLES = pattern(r"^_?generate_(?:\w+_)?samples$")
+"""What a loss may be computed of at once: where the same turn goes back through that, it is a step."""
 _GATHERS = pattern(
     r"^_?(?:perform_|do_|run_)?roll_?outs?$|^_?(?:collect|gather|generate|obtain|run|play)_"
     r"(?:\w+_)?(?:roll_?outs?|trajector(?:y|ies)|episodes?|experiences?|transitions|samples)$"
@@ -28,7 +30,12 @@ _GATHERS = pattern(
 def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> bool:
     """Whether the loop that a region is plays an environment in a loop inside, or calls what does by its name."""
     regions = index.outlines[path].regions
-    gathering = (call for call in calls.directly_in(path, region) if _GATHERS.search(last_part(call.callee)))
+    direct = calls.directly_in(path, region)
+    trains = any(last_part(call.callee) == "backward" for call in direct)
+    gathering = (call for call in direct if _GATHERS.search(last_part(call.callee)))
+    if trains:
+        kept = {(bound.line, bound.value) for bound in index.outlines[path].bindings}
+        gathering = (call for call in gathering if not _is_of_the_step(call, kept))
     if any(not _is_rare(regions, call.region, region) for call in gathering):
         return True
     for call in index.outlines[path].calls:
@@ -41,6 +48,11 @@ def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> b
         if inside == region and inner:
             return True
     return False
+
+
+def _is_of_the_step(call: Call, kept: set[tuple[int, str]]) -> bool:
+    """`images = self.generate_samples(n)`, of which the same turn computes its loss."""
+    return _SAMPLES.search(last_part(call.callee)) is not None and (call.line, f"{call.callee}()") in kept
 
 
 def _is_rare(regions: Sequence[Region], inside: int, loop: int) -> bool:

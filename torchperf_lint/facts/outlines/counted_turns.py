@@ -113,6 +113,21 @@ _KEPT_SIZE = pattern(r"(?:^|_)(?:len|length|size|positions?)_cached$|^_?cached?_
 _CURRENT_SIZE = pattern(r"^_?(?:current|cur)_(?:\w+_)?(?:len|length|size|capacity)$")
 
 
+def gathers_a_handful(test: ast.expr) -> bool:
+    """`len(images) < 20`: until enough pictures or texts are together to show them."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE) or len(test.ops) != 1:
+        return False
+    size, most = test.left, test.comparators[0]
+    if not isinstance(size, ast.Call) or name_of(size.func) != "len" or len(size.args) != 1:
+        return False
+    few = isinstance(most, ast.Constant) and isinstance(most.value, int) and most.value <= _HANDFUL
+    return few and bool(_SHOWN.search(name_of(size.args[0])))
+
+
+_HANDFUL = 100
+_SHOWN = pattern(r"(?:^|_)(?:images?|imgs?|pictures?|plots?|figs?|figures?|videos?|tables?|examples?|previews?)$")
+
+
 def is_any_other_turn(test: ast.expr) -> bool | None:
     """True for a test that holds in all turns but one, `step != SAVE_STEP`; False for its opposite."""
     negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)

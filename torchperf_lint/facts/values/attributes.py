@@ -19,6 +19,7 @@ from torchperf_lint.facts.values.filling import filled_attribute, is_empty_conta
 from torchperf_lint.facts.values.given_numbers import only_numbers_given
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.results import returned
+from torchperf_lint.facts.values.saved_tensors import saved_tensors
 from torchperf_lint.facts.values.tensor_subclasses import of_subclasses, tells_another_kind
 from torchperf_lint.facts.values.usage import value_by_uses
 from torchperf_lint.facts.values.used_as_modules import used_as_a_module
@@ -31,7 +32,6 @@ from torchperf_lint.facts.values.value import (
     Frame,
     Value,
     join,
-    sequence,
     tensor,
     told,
 )
@@ -97,7 +97,7 @@ def _of_class(values: Values, node: ast.Attribute, base: Value, frame: Frame) ->
 
 def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     if node.attr == "saved_tensors":
-        return sequence(tensor(ANYWHERE, "what `forward` saved for the backward pass"))
+        return saved_tensors(values, frame)
     if node.attr == api.BATCH_SIZES:
         return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
     found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
