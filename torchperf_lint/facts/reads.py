@@ -47,7 +47,7 @@ from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
-from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
+from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.uploaded_by_callers import uploaded_here_or_before
 from torchperf_lint.facts.uploaded_by_iterators import had_before
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -116,7 +116,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             if not hot.optional
             else None
         )
-        had = again is None and not hot.optional and uploaded_here_or_before(file, place, below_reductions(receiver))
+        had = again is None and not hot.optional and uploaded_here_or_before(file, place, receiver)
         if again is None:
             doubted = Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
             return Read(value, hot, mild, had=had) if had else doubted

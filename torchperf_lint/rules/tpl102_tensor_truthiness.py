@@ -185,7 +185,7 @@ class TensorTruthiness(SourceRule):
         assert isinstance(place.expression, ast.expr)
         drawn = then in EXCUSED and is_drawn(file, place, operand)
         of_zero = then == DECIDES and is_zero(operand) and skips_a_step(place, operand)
-        excused = then in EXCUSED and read.repeated is None and not drawn and not of_zero
+        excused = then in EXCUSED and read.repeated is None and read.had is None and not drawn and not of_zero
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
