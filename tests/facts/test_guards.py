@@ -22,6 +22,7 @@ def statement(code):
 RARE = [
     ("self.log_freq", "cadence", False),
     ("info_freq", "cadence", False),
+    ("self.freq_eval > 0", "cadence", False),
     ("step % self.smooth_freq == 0", "cadence", False),
     ("num_nans > 0", "except", False),
     ("self.found_inf", "except", False),
@@ -148,6 +149,8 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 OFTEN = [
     "self.smooth_freq",
+    "self.freq_mixing_rate",
+    "self.freq_mask_rate > 0",
     "use_freqs",
     "index == None",
     "step % 10 == 0 or targets is None",

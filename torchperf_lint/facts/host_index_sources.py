@@ -30,6 +30,7 @@ from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.packed_lengths import mask_of_lengths
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.repeated_lists import instead_of, repeated_list
+from torchperf_lint.facts.shuffled_indices import shuffles
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.tables_of_indices import table_of_row
@@ -152,12 +153,14 @@ def _gives_numbers(spot: Spot, iterated: ast.expr) -> bool:
 
 def _range(spot: Spot, index: ast.expr) -> ast.Call | None:
     """`range(n)`, and a name for it."""
+    used = index
     if isinstance(index, ast.Name):
         bound = _bound(spot, index)
         index = bound[0] if len(bound) == 1 and not _changes(spot, index.id) else index
     while isinstance(index, ast.Call) and chain(index.func) in ("list", "tuple") and len(index.args) == 1:
         index = index.args[0]
-    return index if isinstance(index, ast.Call) and chain(index.func) == "range" else None
+    ranged = index if isinstance(index, ast.Call) and chain(index.func) == "range" else None
+    return None if ranged is not None and shuffles(spot, used) else ranged
 
 
 def _counted(index: ast.ListComp) -> Source | None:
