@@ -105,7 +105,8 @@ class TensorTruthiness(SourceRule):
     as they are; to ask for the side that a batch is padded on
     (`mask[:, -1].sum() == len(mask)`); to go on, row by row, to where padding begins (`while x[k].sum() == 0: k -= 1`),
     which one count tells; to leave out a training step whose loss is zero; to ask for a number that the host has laid
-    out itself, at a place that it knows (`steps[i] == 0` of a `torch.linspace`); and to ask a tensor for one
+    out itself, at a place that it knows (`steps[i] == 0` of a `torch.linspace`), or has just uploaded
+    (`t = torch.tensor([i], device=device)`, then `if t != 0`); and to ask a tensor for one
     element after the other (`if scores[i] > 0.5:` in a loop over `i`), where one copy before the loop answers all.
 
     ## Fix safety
@@ -185,7 +186,7 @@ class TensorTruthiness(SourceRule):
         assert isinstance(place.expression, ast.expr)
         drawn = then in EXCUSED and is_drawn(file, place, operand)
         of_zero = then == DECIDES and is_zero(operand) and skips_a_step(place, operand)
-        excused = then in EXCUSED and read.repeated is None and not drawn and not of_zero
+        excused = then in EXCUSED and read.repeated is None and read.had is None and not drawn and not of_zero
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "

@@ -69,5 +69,36 @@ def test_what_only_the_host_has_and_single_numbers_are_left_alone(drawn, taken):
     assert found(drawn, taken) == []
 
 
+SHUFFLED = """
+    import random
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, kept: np.ndarray, n: int, k: int):
+            x = x.cuda()
+            rows = {made}
+            {shuffle}
+            return {taken}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "shuffle", "taken", "told"),
+    [
+        ("np.arange(x.shape[0])", "np.random.shuffle(rows)", "x[rows]", True),
+        ("np.arange(n)", "random.shuffle(rows)", "x[:, rows[:k]]", True),
+        ("list(range(n))", "random.shuffle(rows)", "x[rows]", True),
+        ("np.arange(n)", "np.random.shuffle(rows)", "x[rows], kept[rows]", False),
+        ("np.arange(3, n)", "np.random.shuffle(rows)", "x[rows]", False),
+        ("kept.copy()", "np.random.shuffle(rows)", "x[rows]", False),
+        ("np.arange(n)", "kept.shuffle(rows)", "x[rows]", False),
+        ("np.arange(n)", "np.random.shuffle(kept)", "x[rows]", False),
+    ],
+)
+def test_what_counts_off_and_is_shuffled_the_device_can_draw(made, shuffle, taken, told):
+    files = texts(SHUFFLED.format(made=made, shuffle=shuffle, taken=taken))
+    found = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert any("torch.randperm(n, device=x.device)" in index.instead for index in found) is told
+
+
 def test_uses_that_are_all_of_tensors_on_the_device_are_told():
     assert found("np.random.permutation(n)", "x[rows], x[:, rows[:k]]")

@@ -23,6 +23,7 @@ def statement(code):
 RARE = [
     ("self.log_freq", "cadence", False),
     ("info_freq", "cadence", False),
+    ("self.freq_eval > 0", "cadence", False),
     ("step % self.smooth_freq == 0", "cadence", False),
     ("num_nans > 0", "except", False),
     ("self.found_inf", "except", False),
@@ -152,6 +153,8 @@ OFTEN = [
     "len(self.images) < size",
     "len(batch) < 20",
     "self.smooth_freq",
+    "self.freq_mixing_rate",
+    "self.freq_mask_rate > 0",
     "use_freqs",
     "index == None",
     "step % 10 == 0 or targets is None",

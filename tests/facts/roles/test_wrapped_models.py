@@ -55,6 +55,43 @@ def test_others_do_not(name, held, given, run):
     assert hot_at(WRAPPER.format(name=name, held=held, given=given, run=run)) is None
 
 
+GUIDED = """
+class Diffusion:
+    def {name}(self, model, x, guide, record):
+        bar = tqdm(list(range(self.num_timesteps))[::-1])
+        for t in bar:
+            x = x.requires_grad_()
+            x = guide(self.p_sample(model, x, t), x)  # <-
+            {cut}
+            {show}
+        return x
+
+    def p_sample(self, model, x, t):
+        return self.p_mean(model, x, t)
+
+    def p_mean(self, model, x, t):
+        return model(x, t)
+"""
+SHOWN = "plt.imsave(name(t), x)"
+
+
+@pytest.mark.parametrize(
+    ("name", "cut", "show", "hot"),
+    [
+        ("p_sample_loop", "x = x.detach_()", "pass", True),
+        ("p_sample_loop", "x = x.detach()", f"if record and t % 10 == 0: {SHOWN}", True),
+        ("p_sample_loop", "x = x.detach()", SHOWN, False),
+        ("p_sample_loop", "y = x.detach()", "pass", False),
+        ("p_sample_loop", "pass", "pass", False),
+        ("plot", "x = x.detach()", "pass", False),
+    ],
+)
+def test_a_guided_sampler_records_gradients_and_cuts_them_off_each_turn(name, cut, show, hot):
+    found = hot_at(GUIDED.format(name=name, cut=cut, show=show))
+    assert (found is not None) is hot
+    assert found is None or found.when.startswith("every denoising step")
+
+
 @pytest.mark.parametrize(
     ("name", "hot"), [("p_sample_loop", True), ("calc_bpd_loop", True), ("ddim_reverse_loop", True), ("plot", False)]
 )

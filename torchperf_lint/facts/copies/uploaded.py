@@ -75,6 +75,19 @@ def below_reductions(node: ast.expr) -> ast.expr:
     return node
 
 
+def below_comparison(node: ast.expr) -> ast.expr:
+    """What is compared with a number that is written out: `t` of `t != 0` and of `0 < t`; anything else as it is."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
+        return node
+    sides = [side for side in (node.left, *node.comparators) if not _is_number(side)]
+    return sides[0] if len(sides) == 1 else node
+
+
+def _is_number(node: ast.expr) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
 class _Search:
     def __init__(self, file: SourceFile, frame: Frame, body: Body) -> None:
         self.file = file

@@ -124,5 +124,7 @@ def _iterated(place: Place, node: ast.expr, index: tuple[int, ...], hops: int) -
         return False
     if isinstance(node, ast.Call) and name in ("enumerate", "zip", "tqdm"):
         return any(_iterated(place, argument, (), hops) for argument in node.args)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _iterated(place, node.value, (), hops)  # `zip(self.sigmas[:-1], self.sigmas[1:])`
     # What a loader or a container gives is not seen from here.
     return isinstance(node, ast.Name | ast.Attribute) or _may_be(place, node, hops)

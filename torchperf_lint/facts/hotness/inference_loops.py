@@ -53,6 +53,8 @@ _REPEATS = pattern(r"restart|trial|attempt|attack|episode|transition|quer(?:y|ie
 """What an attack, or who plays, goes through: no text comes of it."""
 _OF_A_SAMPLER = pattern(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffusion)(?:_\w+)?_loop(?:_|$)")
 """Functions that go through all timesteps of a diffusion, as `p_sample_loop` and `calc_bpd_loop` do."""
+_STEPS, _STEPS_OF_A_SAMPLER = 2, 3
+"""How many functions a turn goes through to the model: `p_sample`, `p_mean_variance` of a class, that of its base."""
 _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _LOOKS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
 _DEMO = pattern(r"(?:^|[/_])demos?(?:_\w+)?(?:\.py$|/)")
@@ -144,8 +146,9 @@ class InferenceLoops:
         drawn = (path, index) in self.generators.yielding or region.iterable == IN_BATCHES
         drawn = drawn or bool(_OF_A_SAMPLER.search(self.index.outlines[path].functions[region.function].name))
         inside = drawn and self.without_grad.inside(path, index)
+        guided = self._is_guided(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
-        without_grad = inside or by_name or self.without_grad.around(path, index) or self._plays(path, index)
+        without_grad = inside or guided or by_name or self.without_grad.around(path, index) or self._plays(path, index)
         # Who cuts a list of inputs into batches, moves them and trains on none runs a model on them, gradients on or
         # off; chunks of what is on the device already may be of a pass of training.
         runs = without_grad or (region.iterable == IN_BATCHES and self._moves(path, index))
@@ -159,28 +162,56 @@ class InferenceLoops:
             kind, when = "eval", EVERY_EVALUATION
         if when == EVERY_RUN and any(self._is_a_loss(path, call) for call in calls):
             kind, when = "eval", EVERY_EVALUATION
-        if kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
+        if guided:
+            when = EVERY_DENOISING_STEP
+        elif kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
             return None  # a few results for people, one file each
+        run = self._runs(path, region.function, calls, _STEPS_OF_A_SAMPLER if guided else _STEPS)
+        return Loop(kind, run[0], run[1], region.head, when) if run is not None else None
+
+    def _runs(self, path: str, function: int, calls: Sequence[Call], steps: int) -> tuple[str, Confidence] | None:
+        """What each turn of a loop runs, in words, and how sure that is, through up to `steps` functions."""
         for call in calls:
-            known = self.modules.is_one(path, region.function, call.callee)
+            known = self.modules.is_one(path, function, call.callee)
             if known is not None:
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
-                return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
+                return because, Confidence.CERTAIN if known else Confidence.LIKELY
         for call in calls:
-            inner = next(
-                filter(None, (self.modules.run_by(t) for t in self.types.targets(path, call.function, call.callee))),
-                None,
-            )
+            targets = self.types.targets(path, call.function, call.callee)
+            inner = next(filter(None, (self.modules.run_by(target, steps) for target in targets)), None)
             if inner is not None:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
-                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+                return because, Confidence.LIKELY
             if _GIVES_LOGITS.search(call.callee):
                 because = f"asks for the logits of the next token each turn: `{call.callee}()` (line {call.line})"
-                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+                return because, Confidence.LIKELY
             if ENV_STEP.search(call.callee):
-                because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
-                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+                return f"steps an environment each turn: `{call.callee}()` (line {call.line})", Confidence.LIKELY
         return None
+
+    def _is_guided(self, path: str, index: int) -> bool:
+        """Whether a sampler asks for gradients to guide it, in a loop over timesteps that shows little of its turns.
+
+        It cuts what it carries from turn to turn off its graph, `img = img.detach_()`: it trains nothing.
+        """
+        outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
+        if not _OF_A_SAMPLER.search(outline.functions[region.function].name):
+            return False
+        shown = (call for call in self.calls.all_in(path, index) if _SHOWS.search(call.callee))
+        if not all(self._in_cadence(path, call, index) for call in shown):
+            return False
+        within = (b for b in outline.bindings if region.start[0] <= b.line <= region.end[0])
+        cut = (b for b in within if b.function == region.function and b.value.endswith((".detach()", ".detach_()")))
+        return any(b.value.rpartition(".")[0] == b.target for b in cut)
+
+    def _in_cadence(self, path: str, call: Call, index: int) -> bool:
+        """Whether a call in a loop runs in some of its turns only: `if i % 10 == 0`."""
+        regions, number = self.index.outlines[path].regions, call.region
+        while number > index:
+            if regions[number].kind == "cadence":
+                return True
+            number = regions[number].parent
+        return False
 
     def _is_a_loss(self, path: str, call: Call) -> bool:
         """Whether a call computes a loss, which without gradients only judges: by its name, or one of torch's."""

@@ -7,14 +7,17 @@ what else uses the same indices, an array's rows, needs them there.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.files.spots import Spot
 from torchperf_lint.facts.indexing.index_uses import name_below
+from torchperf_lint.facts.indexing.shuffled_indices import shuffles
 from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal
+from torchperf_lint.facts.values.value import DEVICE
 
 _SIZE = {"numpy.random.permutation": None, "numpy.random.choice": 1, "numpy.random.randint": 2, "random.sample": 1}
 """What draws indices -> the argument without which it draws a single one."""
@@ -23,6 +26,10 @@ _UNEVEN = "p"
 
 def drawn_index(spot: Spot, index: ast.expr) -> tuple[ast.Call, str] | None:
     """The call that draws an index, and what draws it on the device (`{device}` stands for that)."""
+    shuffled = shuffles(spot, index)
+    if shuffled:
+        needed = _is_needed_there(spot, index, [call.args[0] for call in shuffled])
+        return None if needed else (shuffled[0], "torch.randperm(n, device={device})")
     call = _drawing(spot, index)
     thing = spot.file.project.values.thing(call.func, spot.frame) if call is not None else None
     drawn = thing.dotted if thing is not None and thing.kind == "external" else ""
@@ -42,12 +49,16 @@ def _has_lower_bound(call: ast.Call) -> bool:
     return both and not is_literal(call.args[0], 0)
 
 
-def _is_needed_there(spot: Spot, index: ast.expr) -> bool:
-    """Whether the name of an index is used for anything else than to choose elements of tensors on the device."""
+def _is_needed_there(spot: Spot, index: ast.expr, apart: Sequence[ast.expr] = ()) -> bool:
+    """Whether the name of an index is used for anything else than to choose elements of tensors on the device.
+
+    `apart`: uses that do not count.
+    """
     body, name = spot.file.project.body(spot.file.path), name_below(index)
     if body is None or name is None:
         return False
-    return not all(_chooses_there(spot, body, use) for use in body.reads(spot.function, name.id))
+    uses = [use for use in body.reads(spot.function, name.id) if use not in apart]
+    return not all(_chooses_there(spot, body, use) for use in uses)
 
 
 def _chooses_there(spot: Spot, body: Body, use: ast.Name) -> bool:
@@ -57,7 +68,7 @@ def _chooses_there(spot: Spot, body: Body, use: ast.Name) -> bool:
     if not isinstance(parent, ast.Subscript) or parent.slice is not node:
         return False
     value = on_device(spot.file, Spot(spot.file, parent, spot.function, spot.hot, body.at(parent)), parent.value)
-    return value is not None and value.kind == "tensor"
+    return value is not None and (value.kind == "tensor" or (value.kind == "batch" and value.device == DEVICE))
 
 
 def _index_of(parents: dict[ast.AST, ast.AST], node: ast.AST) -> tuple[ast.AST, ast.AST | None]:

@@ -28,6 +28,7 @@ from torchperf_lint.facts.indexing.made_by_callers import made_by_callers
 from torchperf_lint.facts.indexing.matched_by_callers import matched_by_callers
 from torchperf_lint.facts.indexing.matched_indices import matched_elsewhere
 from torchperf_lint.facts.indexing.repeated_lists import instead_of, repeated_list
+from torchperf_lint.facts.indexing.shuffled_indices import shuffles
 from torchperf_lint.facts.indexing.tables_of_indices import table_of_row
 from torchperf_lint.facts.indexing.typed_as_host import typed_as_host
 from torchperf_lint.facts.syntax import torch_api as api
@@ -152,12 +153,14 @@ def _gives_numbers(spot: Spot, iterated: ast.expr) -> bool:
 
 def _range(spot: Spot, index: ast.expr) -> ast.Call | None:
     """`range(n)`, and a name for it."""
+    used = index
     if isinstance(index, ast.Name):
         bound = _bound(spot, index)
         index = bound[0] if len(bound) == 1 and not _changes(spot, index.id) else index
     while isinstance(index, ast.Call) and chain(index.func) in ("list", "tuple") and len(index.args) == 1:
         index = index.args[0]
-    return index if isinstance(index, ast.Call) and chain(index.func) == "range" else None
+    ranged = index if isinstance(index, ast.Call) and chain(index.func) == "range" else None
+    return None if ranged is not None and shuffles(spot, used) else ranged
 
 
 def _counted(index: ast.ListComp) -> Source | None:

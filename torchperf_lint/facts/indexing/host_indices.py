@@ -28,8 +28,8 @@ from torchperf_lint.patterns import pattern
 
 _MAKES_INDEX = (
     "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
-    "choice(", "random.sample(", "linspace(", "meshgrid(", "oader(", "multinomial(", "bernoulli(", "torch.bool)",
-    "eye(", "triu(", ".tolist()", ".numpy()", "append([",
+    "choice(", "random.sample(", ".shuffle(", "linspace(", "meshgrid(", "oader(", "multinomial(", "bernoulli(",
+    "torch.bool)", "eye(", "triu(", ".tolist()", ".numpy()", "append([",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (
@@ -151,25 +151,26 @@ def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> HostIn
         fresh = just_made(file.project.values, index, spot.frame, device, Confidence.LIKELY)
         if fresh is None:
             return _kept(file, spot, base, index, device)
-    value = _base(file, spot, base)
+    value = _base(file, spot, base, index)
     if value is None or _seems_on_host(file, spot, value):
         return None
     return HostIndex(spot.at(index), value, device, fresh)
 
 
-def _base(file: SourceFile, spot: Spot, base: ast.expr) -> Value | None:
-    """The tensor on the device that is indexed; a part of a batch is one where it takes several indices at once."""
+def _base(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> Value | None:
+    """The tensor on the device that is indexed; a part of a batch is one where it takes an array, or several."""
     value = on_device(file, spot, base)
     if value is None or value.kind == "tensor":
         return value
     several = isinstance(spot.expression, ast.Subscript) and isinstance(spot.expression.slice, ast.Tuple)
+    several = several or file.value(index, spot).kind == "array"
     return one_tensor(value) if several and value.kind == "batch" and value.device == DEVICE else None
 
 
 def _kept(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr, device: str) -> HostIndex | None:
     """An index from before the subscript."""
     source = source_of(spot, index, device) or steady_index(spot, index, device)
-    value = _base(file, spot, base) if source is not None else None
+    value = _base(file, spot, base, index) if source is not None else None
     if source is None or value is None or (source.evident and value.device != DEVICE):
         return None
     if _seems_on_host(file, spot, value):

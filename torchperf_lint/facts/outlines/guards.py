@@ -57,7 +57,11 @@ _CADENCE_NAME = pattern(
     r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
     re.IGNORECASE,
 )
-_FREQUENCIES = pattern(r"(?:^|_)(?:smooth|use|with|apply|low|high|mid|learn)_freqs?$", re.IGNORECASE)
+_FREQUENCIES = pattern(
+    r"(?:^|_)(?:smooth|use|with|apply|low|high|mid|learn)_freqs?$"
+    r"|(?:^|_)freq_(?:mask|masking|mix|mixing|mixup|aug|augment|augmentation|domain|bands?|loss|drop|dropout|filter)(?:_|$)",
+    re.IGNORECASE,
+)
 _LOG_FLAGS = frozenset({"log", "do_log", "log_flag"})
 """Flags by which a step's caller says that this one is to be logged: `log=step % self.every == 0`."""
 _DEBUG_NAME = pattern(
@@ -271,7 +275,9 @@ def _kind_of_one(test: ast.expr) -> str | None:
 
 
 def _asks_for_frequencies(test: ast.expr) -> bool:
-    """`if self.smooth_freq:`, a switch for what is done to frequencies, which says nothing of how often."""
+    """`if self.smooth_freq:`, `if self.freq_mask_rate > 0:`: what is done to frequencies, not how often."""
+    if isinstance(test, ast.Compare) and all(isinstance(side, ast.Constant) for side in test.comparators):
+        test = test.left
     name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
     return bool(_FREQUENCIES.search(name))
 

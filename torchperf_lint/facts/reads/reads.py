@@ -32,7 +32,7 @@ from torchperf_lint.facts.copies.round_trips import (
     is_packed,
 )
 from torchperf_lint.facts.copies.saved_at_once import saved_at_once
-from torchperf_lint.facts.copies.uploaded import below_reductions, uploaded_on
+from torchperf_lint.facts.copies.uploaded import uploaded_on
 from torchperf_lint.facts.copies.uploaded_by_callers import uploaded_here_or_before
 from torchperf_lint.facts.copies.uploaded_by_iterators import had_before
 from torchperf_lint.facts.element_loops.each_class import asks_each_class
@@ -116,7 +116,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             if not hot.optional
             else None
         )
-        had = again is None and not hot.optional and uploaded_here_or_before(file, place, below_reductions(receiver))
+        had = again is None and not hot.optional and uploaded_here_or_before(file, place, receiver)
         if again is None:
             doubted = Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
             return Read(value, hot, mild, had=had) if had else doubted

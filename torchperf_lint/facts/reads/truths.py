@@ -168,7 +168,10 @@ _HOPS = 1
 
 
 def _is_given_an_element(spot: Spot, node: ast.expr) -> bool:
-    """A parameter of which nothing says what it is, where a call in the file passes an element for it: `steps[i]`."""
+    """A parameter of which nothing says what it is, where a call in the file passes an element for it: `steps[i]`.
+
+    Or a tensor made of numbers there: `t = torch.tensor([i], device=device)`.
+    """
     file, record = spot.file, spot.file.outline.functions[spot.function]
     parameter = next((p for p in record.parameters if isinstance(node, ast.Name) and p.name == node.id), None)
     body = file.project.body(file.path)
@@ -181,10 +184,13 @@ def _is_given_an_element(spot: Spot, node: ast.expr) -> bool:
             given = body.assigned_once(site.call.function, given.id, body.at(given))
         if isinstance(given, ast.Subscript) and not _is_key(given.slice):
             return True
+        if isinstance(given, ast.Call) and chain(given.func) in _MADE:
+            return True
     return False
 
 
 _CALLERS = 4
+_MADE = frozenset(f"{torch}.{name}" for torch in ("torch", "th") for name in ("tensor", "full", "as_tensor"))
 
 
 def _answers(spot: Spot, call: ast.Call, called: str) -> bool:

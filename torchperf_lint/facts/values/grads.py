@@ -60,6 +60,7 @@ _OF_ITS_INPUT = pattern(
 
 
 _LOSS = pattern(r"loss|criteri", re.IGNORECASE)
+_LOGGED = pattern(r"(?:^|_)(?:metrics|logs?|log_(?:dict|vars|data|info)|stats|infos?|scalars|extras?|to_log)$")
 _METHOD = pattern(r"^_?(?:norm|embed\w*|encode\w*|decode\w*|conv\w*|proj|head|attn|block|layer|module|predictor)$")
 
 
@@ -169,6 +170,8 @@ class Grads:
         there = frame.hop(frame.path, frame.function, place)
         if d.how == "loop":
             return self._of(_gone_through(d.value, d.index), there, caller)
+        if d.how == "item" and self._is_logged_beside_a_loss(d, there, body):
+            return None
         return self._item(d.value, d.index, there, caller) if d.how == "item" else self._of(d.value, there, caller)
 
     def _item(self, node: ast.expr, index: tuple[int, ...], frame: Frame, caller: _Call | None) -> Graph | None:
@@ -192,6 +195,15 @@ class Grads:
         """`loss, scores = criterion(out, y)` of a criterion that nobody knows: the scores may be numbers to show."""
         named = _LOSS.search(last_part(chain(node.func))) is not None
         return named and self.values.of(node.func, frame.anew()).kind == "unknown"
+
+    def _is_logged_beside_a_loss(self, d: Definition, frame: Frame, body: Body) -> bool:
+        """`loss, metrics = model(batch)` of a model that nobody knows, which may have detached what is for the log."""
+        made = [d.value.body, d.value.orelse] if isinstance(d.value, ast.IfExp) else [d.value]
+        calls = [node for node in made if isinstance(node, ast.Call)]
+        if d.index != (1,) or len(calls) < len(made) or any(self._targets(call, frame) for call in calls):
+            return False
+        names = body.definitions(frame.function)
+        return any(_LOGGED.search(name) for name, found in names.items() if d in found)
 
     def _parameter(self, name: str, frame: Frame, caller: _Call | None) -> Graph | None:
         """What the call that is looked into gave for a parameter."""
