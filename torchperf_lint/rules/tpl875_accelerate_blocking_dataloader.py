@@ -9,10 +9,13 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.arguments import keyword, literal, unpacks_keywords
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.framework_runs import is_ordinary
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.lazy_transforms import made_by
-from torchperf_lint.facts.pinning import LOADER_CLASSES
+from torchperf_lint.facts.loaders import Origin
+from torchperf_lint.facts.pinning import LOADER_CLASSES, loader_call
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.web_loaders import WEB_LOADER
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -33,7 +36,8 @@ class AccelerateBlockingDataloader(SourceRule):
 
     ## What it does
     Flags `Accelerator()` without `DataLoaderConfiguration(non_blocking=True)` in a file that trains with it and
-    prepares a `DataLoader` made with `pin_memory=True`, as information: how much it costs depends on the batch.
+    prepares a `DataLoader` made with `pin_memory=True`, there or in a function of the project, as information: how
+    much it costs depends on the batch.
 
     ## Why it is slow
     A prepared loader copies each batch to the device itself, by default with a copy that blocks: the host waits for it
@@ -101,19 +105,19 @@ class AccelerateBlockingDataloader(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each accelerator that waits for the batches of a pinned loader."""
-        if not file.mentions(("pin_memory",)) or not file.mentions((".backward(",)):
+        if not file.mentions((".backward(",)):
             return
         made = [site for site in file.calls_of(*_ACCELERATORS) if _blocks(project, site) and is_ordinary(site)]
-        lines = _pinned_and_prepared(file, project) if made else []
-        for site in made if lines else ():
+        loaders = _pinned_and_prepared(file, project) if made else []
+        for site in made if loaders else ():
             yield self.found(
                 site,
                 message="batches are copied to the device by copies that block, in every step, though the loader "
-                f"at line {lines[0]} pins them",
+                f"at {place(*loaders[0][:2], file.path)} pins them",
                 instead="`Accelerator(dataloader_config=DataLoaderConfiguration(non_blocking=True))`",
                 severity=Severity.INFO,
                 confidence=Confidence.LIKELY,
-                related=[file.related(file.path, line, 1, "makes a pinned loader") for line in lines[:5]],
+                related=[file.related(path, line, 1, "makes a pinned loader") for path, line, _ in loaders[:5]],
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
@@ -138,15 +142,26 @@ def _blocks(project: Project, site: Site) -> bool:
     return not unpacked and (keyword(made, "non_blocking") is None or literal(made, "non_blocking") is False)
 
 
-def _pinned_and_prepared(file: SourceFile, project: Project) -> list[int]:
-    """The lines of the loaders that pin their batches and are given to `prepare` in the same function."""
-    found = set()
+def _pinned_and_prepared(file: SourceFile, project: Project) -> list[Origin]:
+    """The loaders that pin their batches and are given to `prepare` in this file, whichever function makes them."""
+    found = set[Origin]()
     for site in file.calls_among(c for c in file.outline.calls if last_part(c.callee) == "prepare"):
         if "accelerator" not in last_part(chain(site.call.func).removesuffix(".prepare")).lower():
             continue
         for argument in site.call.args:
-            loader = made_by(project.values, argument, site.frame)
-            named = loader is not None and file.denotes(loader.func, site) in _DATA_LOADERS
-            if named and loader is not None and literal(loader, "pin_memory") is True:
-                found.add(loader.lineno)
-    return sorted(found)
+            value = project.values.of(argument, site.frame)
+            origins = value.origins if value.kind == "loader" else ()
+            if origins and all(_pins(project, origin) for origin in origins):
+                found.update(origins)
+    return sorted(found, key=lambda origin: (origin[0] != file.path, origin))
+
+
+def _pins(project: Project, origin: Origin) -> bool:
+    """Whether the call at `origin` makes a `DataLoader` itself, with `pin_memory=True` written out."""
+    path, line, column = origin
+    call = loader_call(project, origin)
+    record = next((c for c in project.index.outlines[path].calls if (c.line, c.column) == (line, column)), None)
+    if call is None or record is None or literal(call, "pin_memory") is not True:
+        return False
+    made = project.values.thing(call.func, Frame(path, record.function, (line, column)))
+    return made is not None and made.dotted in _DATA_LOADERS
