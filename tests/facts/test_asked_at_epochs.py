@@ -25,6 +25,8 @@ class SamplingMetrics(nn.Module):
 """
 COMPUTED = 'wandb.log({"sizes": self.sizes.compute()})'
 
+OTHER = "class Other(nn.Module):\n    def __init__(self): self.m = SizeMetric(3)"
+
 
 @pytest.mark.parametrize(
     ("told", "after", "elsewhere", "asked", "made"),
@@ -34,7 +36,7 @@ COMPUTED = 'wandb.log({"sizes": self.sizes.compute()})'
         ("log", COMPUTED, "", False, False),
         ("current_epoch", "pass", "", False, False),
         ("current_epoch", COMPUTED, "metric = SizeMetric(3)", True, False),
-        ("current_epoch", COMPUTED, "class Other(nn.Module):\n    def __init__(self): self.m = SizeMetric(3)", True, False),
+        ("current_epoch", COMPUTED, OTHER, True, False),
     ],
 )
 def test_what_is_told_the_epoch(told, after, elsewhere, asked, made):

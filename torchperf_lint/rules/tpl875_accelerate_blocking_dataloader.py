@@ -7,20 +7,15 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.arguments import keyword, literal, unpacks_keywords
-from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.framework_runs import is_ordinary
 from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.lazy_transforms import made_by
-from torchperf_lint.facts.loaders import Origin
-from torchperf_lint.facts.pinning import LOADER_CLASSES, loader_call
+from torchperf_lint.facts.pinned_and_prepared import pinned_and_prepared
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import Frame
-from torchperf_lint.facts.web_loaders import WEB_LOADER
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
-_DATA_LOADERS = tuple(name for name in LOADER_CLASSES if name != WEB_LOADER)
 _ACCELERATORS = ("accelerate.Accelerator", "accelerate.accelerator.Accelerator")
 _CONFIGURATIONS = frozenset(
     {
@@ -108,7 +103,7 @@ class AccelerateBlockingDataloader(SourceRule):
         if not file.mentions((".backward(",)):
             return
         made = [site for site in file.calls_of(*_ACCELERATORS) if _blocks(project, site) and is_ordinary(site)]
-        loaders = _pinned_and_prepared(file, project) if made else []
+        loaders = pinned_and_prepared(file) if made else []
         for site in made if loaders else ():
             yield self.found(
                 site,
@@ -140,28 +135,3 @@ def _blocks(project: Project, site: Site) -> bool:
         return False
     unpacked = unpacks_keywords(made)
     return not unpacked and (keyword(made, "non_blocking") is None or literal(made, "non_blocking") is False)
-
-
-def _pinned_and_prepared(file: SourceFile, project: Project) -> list[Origin]:
-    """The loaders that pin their batches and are given to `prepare` in this file, whichever function makes them."""
-    found = set[Origin]()
-    for site in file.calls_among(c for c in file.outline.calls if last_part(c.callee) == "prepare"):
-        if "accelerator" not in last_part(chain(site.call.func).removesuffix(".prepare")).lower():
-            continue
-        for argument in site.call.args:
-            value = project.values.of(argument, site.frame)
-            origins = value.origins if value.kind == "loader" else ()
-            if origins and all(_pins(project, origin) for origin in origins):
-                found.update(origins)
-    return sorted(found, key=lambda origin: (origin[0] != file.path, origin))
-
-
-def _pins(project: Project, origin: Origin) -> bool:
-    """Whether the call at `origin` makes a `DataLoader` itself, with `pin_memory=True` written out."""
-    path, line, column = origin
-    call = loader_call(project, origin)
-    record = next((c for c in project.index.outlines[path].calls if (c.line, c.column) == (line, column)), None)
-    if call is None or record is None or literal(call, "pin_memory") is not True:
-        return False
-    made = project.values.thing(call.func, Frame(path, record.function, (line, column)))
-    return made is not None and made.dotted in _DATA_LOADERS
