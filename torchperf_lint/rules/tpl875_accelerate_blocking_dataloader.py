@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import keyword, literal, unpacks_keywords
-from torchperf_lint.facts.framework_runs import is_ordinary
-from torchperf_lint.facts.hot import place
-from torchperf_lint.facts.lazy_transforms import made_by
-from torchperf_lint.facts.pinned_and_prepared import pinned_and_prepared
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.hot import place
+from torchperf_lint.facts.loaders.lazy_transforms import made_by
+from torchperf_lint.facts.loaders.pinned_and_prepared import pinned_and_prepared
+from torchperf_lint.facts.processes.framework_runs import is_ordinary
+from torchperf_lint.facts.syntax.arguments import keyword, literal, unpacks_keywords
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
