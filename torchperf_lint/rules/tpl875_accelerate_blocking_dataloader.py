@@ -8,16 +8,14 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.hot import place
 from torchperf_lint.facts.loaders.lazy_transforms import made_by
-from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
-from torchperf_lint.facts.loaders.web_loaders import WEB_LOADER
+from torchperf_lint.facts.loaders.pinned_and_prepared import pinned_and_prepared
 from torchperf_lint.facts.processes.framework_runs import is_ordinary
 from torchperf_lint.facts.syntax.arguments import keyword, literal, unpacks_keywords
-from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
-_DATA_LOADERS = tuple(name for name in LOADER_CLASSES if name != WEB_LOADER)
 _ACCELERATORS = ("accelerate.Accelerator", "accelerate.accelerator.Accelerator")
 _CONFIGURATIONS = frozenset(
     {
@@ -33,7 +31,8 @@ class AccelerateBlockingDataloader(SourceRule):
 
     ## What it does
     Flags `Accelerator()` without `DataLoaderConfiguration(non_blocking=True)` in a file that trains with it and
-    prepares a `DataLoader` made with `pin_memory=True`, as information: how much it costs depends on the batch.
+    prepares a `DataLoader` made with `pin_memory=True`, there or in a function of the project, as information: how
+    much it costs depends on the batch.
 
     ## Why it is slow
     A prepared loader copies each batch to the device itself, by default with a copy that blocks: the host waits for it
@@ -101,19 +100,19 @@ class AccelerateBlockingDataloader(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each accelerator that waits for the batches of a pinned loader."""
-        if not file.mentions(("pin_memory",)) or not file.mentions((".backward(",)):
+        if not file.mentions((".backward(",)):
             return
         made = [site for site in file.calls_of(*_ACCELERATORS) if _blocks(project, site) and is_ordinary(site)]
-        lines = _pinned_and_prepared(file, project) if made else []
-        for site in made if lines else ():
+        loaders = pinned_and_prepared(file) if made else []
+        for site in made if loaders else ():
             yield self.found(
                 site,
                 message="batches are copied to the device by copies that block, in every step, though the loader "
-                f"at line {lines[0]} pins them",
+                f"at {place(*loaders[0][:2], file.path)} pins them",
                 instead="`Accelerator(dataloader_config=DataLoaderConfiguration(non_blocking=True))`",
                 severity=Severity.INFO,
                 confidence=Confidence.LIKELY,
-                related=[file.related(file.path, line, 1, "makes a pinned loader") for line in lines[:5]],
+                related=[file.related(path, line, 1, "makes a pinned loader") for path, line, _ in loaders[:5]],
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
@@ -136,17 +135,3 @@ def _blocks(project: Project, site: Site) -> bool:
         return False
     unpacked = unpacks_keywords(made)
     return not unpacked and (keyword(made, "non_blocking") is None or literal(made, "non_blocking") is False)
-
-
-def _pinned_and_prepared(file: SourceFile, project: Project) -> list[int]:
-    """The lines of the loaders that pin their batches and are given to `prepare` in the same function."""
-    found = set()
-    for site in file.calls_among(c for c in file.outline.calls if last_part(c.callee) == "prepare"):
-        if "accelerator" not in last_part(chain(site.call.func).removesuffix(".prepare")).lower():
-            continue
-        for argument in site.call.args:
-            loader = made_by(project.values, argument, site.frame)
-            named = loader is not None and file.denotes(loader.func, site) in _DATA_LOADERS
-            if named and loader is not None and literal(loader, "pin_memory") is True:
-                found.add(loader.lineno)
-    return sorted(found)

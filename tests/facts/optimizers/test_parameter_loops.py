@@ -114,6 +114,36 @@ def test_in_an_optimizer(turn, expected):
     assert _kinds(f'{OWN}            for p in group["params"]:\n                {turn}\n') == expected
 
 
+LEFT = """\
+class Own(torch.optim.Optimizer):
+    {decorated}
+    def update(p, grad, lr):
+        {update}
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in filter(lambda p: p.grad is not None, group["params"]):
+                self.update(p, p.grad, group["lr"])
+"""
+SIGN = "p.mul_(1 - lr); p.add_(grad.sign(), alpha=-lr)"
+
+
+@pytest.mark.parametrize(
+    ("decorated", "update", "expected"),
+    [
+        ("@staticmethod", SIGN, [OPTIMIZER]),
+        ("@staticmethod", "p.add_(grad, alpha=-lr)", []),
+        ("@staticmethod", f"{SIGN}; p.svd()", []),
+        ("@staticmethod", f"{SIGN}; print(p.max().item())", []),
+        ("@staticmethod", f"{SIGN}; other.helper(p)", []),
+        ("@staticmethod\n    @torch.compile", SIGN, []),
+        ("@staticmethod\n    @torch.jit.script", SIGN, []),
+    ],
+)
+def test_an_update_left_to_a_helper(decorated, update, expected):
+    assert _kinds(LEFT.format(decorated=decorated, update=update)) == expected
+
+
 def test_lists_already():
     assert (
         _kinds(f"{STEP}        for p in model.parameters():\n            p.grad.mul_(d)\n# torch._foreach_mul_\n") == []

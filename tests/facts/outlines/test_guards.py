@@ -174,6 +174,8 @@ OFTEN = [
     "(step + 1) % accumulation_steps == 0",
     "i % args.gradient_accumulation_steps == 0",
     "not (i + 1) % self.cfg.grad_accum",
+    "state.acc_step == 0",
+    "i == accumulation_steps - 1",
     "(micro_batch + 1) % self.gradient_acc_steps == 0",
     "batch % self.accu_grad == 0",
     "i % acc_steps == 0",

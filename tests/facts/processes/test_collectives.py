@@ -34,6 +34,9 @@ def train(net: nn.Module, loader: DataLoader, opt):
         ("dist.all_reduce(loss)", "pass", []),
         ("n = x.sum(); dist.all_reduce(n); loss = loss / n", "pass", []),
         ("pass", "open('a').write('b'); dist.barrier()", []),
+        ("pass", "dist.barrier()\n        if rank == 0:\n            if step % 9 == 0: open('a').write('b')", [""]),
+        ("pass", "dist.barrier()\n        if rank == 0: open('a').write('b')", []),
+        ("pass", "if step % 9 == 0:\n            dist.barrier(); open('a').write('b')", []),
     ],
 )
 def test_what_nothing_but_a_display_needs(before, after, about):
@@ -54,6 +57,8 @@ def reduce_tensor(value):
     ("body", "after", "about"),
     [
         ("dist.all_reduce(value)", "shown = reduce_tensor(loss)", ["loss"]),
+        ("dist.all_reduce(tensor=value)", "reduce_tensor(loss)", ["loss"]),
+        ("dist.all_reduce(op=value)", "reduce_tensor(loss)", []),
         ("dist.all_reduce(value)", "shown = reduce_tensor(loss.detach()).item()", ["loss.detach()"]),
         ("dist.all_reduce(value)", "if step % 9 == 0: reduce_tensor(loss)", []),
         ("dist.all_reduce(value)", "if reduce_tensor(loss) > 3: break", []),
@@ -67,6 +72,46 @@ def test_a_helper_that_only_exchanges(body, after, about):
     files = texts(HELPER.format(body=body) + TRAIN.format(before="pass", after=after))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [found.about for found in needless_collectives(file)] == about
+
+
+BESIDE = """\
+import torch.distributed as dist
+
+def train(net: nn.Module, loader: DataLoader, opt, args):
+    for step, x in enumerate(loader):
+        {made}
+        {backward}
+        for v in logs.values():
+            dist.reduce(v.div_(2), 0)
+        {after}
+"""
+MADE, BACK = "loss, logs = net(x.cuda())", "loss.backward()"
+SHOWN = "if args.rank == 0 and step > 3: print({k: v for k, v in logs.items()})"
+
+
+@pytest.mark.parametrize(
+    ("made", "backward", "after", "about"),
+    [
+        (MADE, BACK, SHOWN, ["v.div_(2)"]),
+        (MADE, BACK, f"if args.rank == 0:\n            logs = dict(logs)\n        {SHOWN}", ["v.div_(2)"]),
+        (MADE, BACK, f"scale(logs)\n        {SHOWN}", []),  # somebody needs them in every step
+        (MADE, BACK, "if args.rank == 0: pass\n        else: scale(logs)", []),
+        (MADE, BACK, "pass", []),  # who reads them is not seen
+        ("loss = net(x.cuda()); logs = loss_terms(x)", BACK, SHOWN, []),
+        (f"{MADE}; logs = weights(logs)", BACK, SHOWN, []),
+    ],
+)
+def test_what_came_beside_the_loss(made, backward, after, about):
+    files = texts(BESIDE.format(made=made, backward=backward, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
+def test_a_backward_pass_with_its_loss_by_name():
+    text = TRAIN.format(before="pass", after="dist.all_reduce(loss)")
+    files = texts(text.replace("loss.backward()", "booster.backward(loss=loss, optimizer=opt)"))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == ["loss"]
 
 
 def test_a_sum_of_losses():

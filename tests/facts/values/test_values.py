@@ -144,6 +144,7 @@ EXPRESSIONS = [
     ("torch.tensor(gpu_tensor.mean())", "tensor", DEVICE),
     ("torch.tensor(gpu_tensor, device='cpu')", "tensor", HOST),
     ("torch.from_numpy(array)", "tensor", HOST),
+    ("torch.from_file('a.bin', False, 256, dtype=torch.int32)", "tensor", HOST),
     ("torch.as_tensor(array)", "tensor", HOST),
     ("torch.as_tensor(gpu_tensor)", "tensor", DEVICE),
     ("torch.FloatTensor(3)", "tensor", HOST),

@@ -15,6 +15,7 @@ from torchperf_lint.facts.call_graph.generators import Generators
 from torchperf_lint.facts.call_graph.index import Callers, FunctionKey, Index
 from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
+from torchperf_lint.facts.hotness.few_by_default import turns_by_default
 from torchperf_lint.facts.hotness.inference_loops import InferenceLoops
 from torchperf_lint.facts.hotness.iterations import Iterations
 from torchperf_lint.facts.hotness.loader_loops import LoaderLoops
@@ -23,6 +24,7 @@ from torchperf_lint.facts.hotness.loops_by_pieces import LoopsByPieces
 from torchperf_lint.facts.hotness.outer_updates import gathers_first
 from torchperf_lint.facts.hotness.training_actions import TrainingActions
 from torchperf_lint.facts.hotness.without_grad import WithoutGrad
+from torchperf_lint.facts.outlines.records import Region
 from torchperf_lint.facts.roles.replay import draws_and_trains
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
@@ -50,6 +52,7 @@ class Loops:
     ) -> None:
         self.index = index
         self.types = types
+        self.body = body
         self.generators = Generators(index, types, body)
         self.calls = DirectCalls(index)
         self.training = TrainingActions(index, types, self.calls)
@@ -82,7 +85,7 @@ class Loops:
         if region.kind != "loop" or (region.turns is not None and region.turns <= FEW_TURNS):
             return None
         trained = self.training.of_loop(path, index) or self.training.on_a_batch_taken(path, index)
-        if trained and gathers_first(self.index, self.calls, path, index):
+        if trained and (gathers_first(self.index, self.calls, path, index) or self._is_short(path, region)):
             return None
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, self._step_of(path, index))
@@ -100,6 +103,11 @@ class Loops:
             or self._evaluating(path, index)
             or self.iterations.at(path, index)
         )
+
+    def _is_short(self, path: str, region: Region) -> bool:
+        """Whether a loop turns a few times by default, and no optimizer learns in it."""
+        turns = turns_by_default(self.index.outlines[path], self.body(path), region)
+        return turns is not None and turns <= FEW_TURNS
 
     def _step_of(self, path: str, index: int) -> str:
         """What a turn with a backward pass is: a training step, or one of an attack, which changes no weights."""

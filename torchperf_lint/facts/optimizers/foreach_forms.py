@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchperf_lint.facts.outlines.once import set_up_once
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -30,10 +30,12 @@ _EXACT = 1e-9
 """How near to one the sum of two written weights must be."""
 _GRADIENT = "grad"
 """What takes a gradient, or what is called one: its moving average is none of weights."""
+_KERNELS = 2
+"""Operations in place, from which on a turn is more than one kernel for each parameter."""
 _AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
 
 
-def moves_or_reads(loop: ast.For) -> bool:
+def moves_or_reads(loop: ast.AST) -> bool:
     """Whether a turn does what no list form takes over: collectives, reads of the host."""
     called = {last_part(chain(node.func)) for node in nodes_of(loop) if isinstance(node, ast.Call)}
     return bool(called & _WAITS)
@@ -109,25 +111,44 @@ def changes(loop: ast.For) -> bool:
     return bool(done) and all(_is_change(statement) for statement in done)
 
 
-def is_elementwise(loop: ast.For) -> bool:
-    """Whether everything that a turn of an optimizer calls has a form for lists, two kernels at least."""
+def is_elementwise(loop: ast.For, helper_of: Callable[[ast.Call], ast.FunctionDef | None]) -> bool:
+    """Whether everything that a turn of an optimizer calls has a form for lists, two kernels at least.
+
+    `helper_of` gives the function that a call runs, for the one that a turn leaves its update to.
+    """
+    operations = _operations(loop, helper_of)
+    return operations is not None and operations >= _KERNELS
+
+
+def _operations(turn: ast.For | ast.FunctionDef, helper_of: Callable[[ast.Call], ast.FunctionDef | None]) -> int | None:
+    """The operations in place of a turn, or of its helper; None where something has no form for lists."""
     operations = 0
-    if _is_decided_by_norms(loop):
-        return False
-    for node in _of_each_step(loop):
+    if _is_decided_by_norms(turn):
+        return None
+    for node in _of_each_step(turn):
         if isinstance(node, ast.Call):
             name = last_part(chain(node.func))
             if name not in _FORMS and name not in _FREE and not _of_several(node, name):
-                return False
+                inside = _inside(helper_of(node))
+                if inside is None:
+                    return None
+                operations += inside
             operations += name in _IN_PLACE
         elif isinstance(node, ast.While | ast.Lambda | ast.ListComp | ast.Await):
-            return False
-    return operations >= 2
+            return None
+    return operations
 
 
-def _of_each_step(loop: ast.For) -> Iterator[ast.AST]:
+def _inside(helper: ast.FunctionDef | None) -> int | None:
+    """The same of what a turn leaves its update to; helpers of helpers are not followed."""
+    if helper is None or moves_or_reads(helper):
+        return None
+    return _operations(helper, lambda _: None)
+
+
+def _of_each_step(turn: ast.For | ast.FunctionDef) -> Iterator[ast.AST]:
     """The parts of a turn, without what sets up the state of a parameter in its first step."""
-    stack: list[ast.AST] = [loop]
+    stack: list[ast.AST] = [*turn.body]
     while stack:
         node = stack.pop()
         yield node
@@ -139,7 +160,7 @@ def _of_several(call: ast.Call, name: str) -> bool:
     return _is_norm(call) or name == "where" or (name in ("max", "min") and len(call.args) == 2)
 
 
-def _is_decided_by_norms(loop: ast.For) -> bool:
+def _is_decided_by_norms(loop: ast.AST) -> bool:
     """Whether the host asks for a norm, tensor by tensor: `if weight_norm > 0 and update_norm > 0:`."""
     made = [node for node in ast.walk(loop) if isinstance(node, ast.Assign) and any(map(_is_norm, ast.walk(node)))]
     names = names_of(*(target for node in made for target in node.targets))

@@ -30,6 +30,7 @@ from torchperf_lint.facts.optimizers.foreach_forms import (
     moves_or_reads,
 )
 from torchperf_lint.facts.optimizers.helper_blends import given_blends, helper_blends
+from torchperf_lint.facts.optimizers.left_to_helpers import helper_of
 from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.optimizers.shifted_parameters import shifts
 from torchperf_lint.facts.optimizers.soft_updates import softly
@@ -86,7 +87,7 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     inside = Spot(file, loop.body[0], function, hot or NOT_KNOWN, start)
     if per_parameter(file, inside) is not loop or moves_or_reads(loop) or goes_over_few(file, loop, function):
         return None
-    kind = _kind(loop, hot)
+    kind = _kind(file, loop, function, hot)
     if kind is None and not _of_a_group(loop.iter):
         kind = BLEND if helper_blends(file, loop, function) or given_blends(file, loop, function) else None
     if kind is None:
@@ -98,9 +99,9 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     return Update(inside._replace(expression=loop.iter, hot=hot), loop, kind, _asks_for_names(loop))
 
 
-def _kind(loop: ast.For, hot: Hot | None) -> str | None:
+def _kind(file: SourceFile, loop: ast.For, function: int, hot: Hot | None) -> str | None:
     if hot is not None and hot.kind == "update" and "optimizer" in hot.because:
-        return OPTIMIZER if is_elementwise(loop) else None
+        return OPTIMIZER if is_elementwise(loop, lambda call: helper_of(file, call, function)) else None
     if asks_for_norms(loop):
         return None
     if blends(loop):

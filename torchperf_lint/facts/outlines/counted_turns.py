@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchperf_lint.facts.syntax.conditions import has_modulus, name_of, names_in
+from torchperf_lint.facts.syntax.conditions import counts_accumulated, has_modulus, name_of, names_in
 from torchperf_lint.facts.syntax.literals import is_literal
 from torchperf_lint.patterns import pattern
 
@@ -67,7 +67,7 @@ def is_single_turn(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if not isinstance(operator, ast.Eq | ast.In):
+    if not isinstance(operator, ast.Eq | ast.In) or counts_accumulated(test):
         return False
     if isinstance(left, ast.BinOp):
         if isinstance(left.op, ast.Mod) and not has_modulus([left]):

@@ -158,10 +158,21 @@ def _files_beside(site: Site) -> bool | None:
     around = site.file.enclosing(site.function)
     statement = around.statement(site.call)
     beside = around.suite(statement) if statement is not None else ()
-    touching = [part for part in beside if any(_FILES.search(chain(call.func)) for call in calls_in(part))]
+    touching = [call for part in beside for call in calls_in(part) if _FILES.search(chain(call.func))]
     if not touching:
         return None
-    return not all(isinstance(part, ast.If) and counted_by(around, part.test) is not None for part in touching)
+    return not all(_is_counted(around, call, statement) for call in touching)
+
+
+def _is_counted(around: Enclosing, call: ast.Call, beside: ast.stmt | None) -> bool:
+    """Whether a branch that asks for a count is around a call, below the block that a statement stands in."""
+    outer = around.parents.get(beside) if beside is not None else None
+    for node in around.around(call):
+        if node is outer:
+            break
+        if isinstance(node, ast.If) and counted_by(around, node.test) is not None:
+            return True
+    return False
 
 
 def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | None:
@@ -199,8 +210,10 @@ def _exchanged(site: Site, name: str) -> ast.expr | None:
 
 
 def _loss_of_accelerator(turn: ast.AST) -> set[str]:
-    """The names that `accelerator.backward(loss)` runs on."""
-    given = [call.args[0] for call in calls_in(turn) if _is_backward(call) and call.args]
+    """The names that `accelerator.backward(loss)` runs on, and `booster.backward(loss=loss, optimizer=optimizer)`."""
+    backwards = [call for call in calls_in(turn) if _is_backward(call)]
+    given = [call.args[0] for call in backwards if call.args]
+    given += [keyword.value for call in backwards for keyword in call.keywords if keyword.arg == "loss"]
     return {node.id for node in given if isinstance(node, ast.Name)}
 
 

@@ -11,14 +11,18 @@ Neither trains anything: the one is a clock's, the other has no graph any more. 
 from __future__ import annotations
 
 import ast
+import re
 
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of
+from torchperf_lint.patterns import pattern
 
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time"})
 _VIEWS = frozenset({"items", "values"})
+_FOR_A_LOG = pattern(r"(?:^|[^a-z])log|rank|is_main|is_master|print_freq|writer|wandb", re.IGNORECASE)
+"""Tests for the one process that shows numbers, and for when it does."""
 
 
 def is_a_duration(site: Site, given: ast.expr) -> bool:
@@ -52,8 +56,39 @@ def goes_through(loop: ast.AST, losses: set[str], turn: ast.AST) -> bool:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Subscript)
         if names_of(*statement.targets) & losses
     }
-    views = (node for node in ast.walk(loop.iter) if isinstance(node, ast.Attribute) and node.attr in _VIEWS)
-    return any(chain(view.value) in held for view in views)
+    views = [
+        chain(node.value) for node in ast.walk(loop.iter) if isinstance(node, ast.Attribute) and node.attr in _VIEWS
+    ]
+    return any(view in held or _is_for_a_log(view, loop, losses, turn) for view in views)
+
+
+def _is_for_a_log(name: str, loop: ast.For, losses: set[str], turn: ast.AST) -> bool:
+    """Whether a mapping came beside the loss, and only branches for a log read it: `loss, logs = model(batch)`."""
+    made = [
+        statement.targets[0]
+        for statement in ast.walk(turn)
+        if isinstance(statement, ast.Assign) and name in names_of(*statement.targets)
+        if (statement.lineno, statement.col_offset) < (loop.lineno, loop.col_offset)
+    ]
+    beside = all(isinstance(target, ast.Tuple) and names_of(target) & losses for target in made)
+    return bool(made) and beside and _is_read_for_a_log(name, loop, turn)
+
+
+def _is_read_for_a_log(name: str, loop: ast.For, turn: ast.AST) -> bool:
+    """Whether all reads of a name, besides those of a loop, stand in branches for one process or for a log."""
+    read, stack = False, [(turn, False)]
+    while stack:
+        node, shown = stack.pop()
+        if node is loop:
+            continue
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            if not shown:
+                return False
+            read = True
+        rare = isinstance(node, ast.If) and bool(_FOR_A_LOG.search(ast.unparse(node.test)))
+        body = {id(statement) for statement in node.body} if isinstance(node, ast.If) and rare else ()
+        stack += [(child, shown or id(child) in body) for child in ast.iter_child_nodes(node)]
+    return read
 
 
 def names_before(turn: ast.AST, names: set[str]) -> set[str]:

@@ -50,7 +50,8 @@ def _only_exchange(project: Project, key: FunctionKey) -> Call | None:
         return None
     node = body.node_of(exchanged[0])
     first = function.parameters[function.bound].name
-    hands_over = node is not None and bool(body.reads(key.index, first)) and bool(node.args)
+    named = node is not None and any(keyword.arg == "tensor" for keyword in node.keywords)
+    hands_over = node is not None and bool(body.reads(key.index, first)) and (bool(node.args) or named)
     return exchanged[0] if hands_over else None
 
 

@@ -8,6 +8,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.outlines.records import Function
 from torchperf_lint.facts.roles.agents import acting_role
+from torchperf_lint.facts.roles.asked_at_epochs import is_asked_at_epochs, is_made_for_such
 from torchperf_lint.facts.roles.averaged_models import AVERAGED, averages_a_model
 from torchperf_lint.facts.roles.batch_transforms import transform_role
 from torchperf_lint.facts.roles.called_objects import LOSS, call_role
@@ -178,7 +179,9 @@ def _pass_of_module(index: Index, cls: Thing) -> Role | None:
         return None  # a trainer that is called as a module is
     if not is_meter(index, cls) or "Loss" in index.record(cls).name or follows_objects(index, cls):
         return _FORWARD
-    return None if goes_through_loaders(index, cls) else _METER
+    if goes_through_loaders(index, cls) or is_asked_at_epochs(index, cls) or is_made_for_such(index, cls):
+        return None
+    return _METER
 
 
 def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool) -> Role | None:
@@ -198,7 +201,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _DATA
     scores = name in _SCORES and any(map(_OF_BATCHES.search, bases))
     if scores or (name in METER_METHODS and is_meter(index, cls)):
-        return _METER
+        return _METER if not is_made_for_such(index, cls) else None
     told = hook_role(bases, name) or trainer_role(index, cls, name) or _role_by_names(index, cls, name)
     if told is not None:
         return told

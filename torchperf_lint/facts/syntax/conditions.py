@@ -66,6 +66,11 @@ def has_modulus(nodes: Sequence[ast.AST]) -> bool:
     return False
 
 
+def counts_accumulated(test: ast.Compare) -> bool:
+    """`state.acc_step == 0`, `i == accumulation_steps - 1`: one of the batches that gradients are accumulated over."""
+    return any(_ACCUMULATES.search(name) for name in names_in(test))
+
+
 def walked(root: ast.expr, limit: int = 200) -> list[ast.AST]:
     """The nodes of a test, breadth first; a test with more than `limit` nodes is cut off."""
     nodes: list[ast.AST] = [root]

@@ -17,6 +17,8 @@ LIKE_FACTORIES = frozenset(
 )
 HOST_DATA = frozenset(["tensor", "as_tensor", "from_numpy", "frombuffer", "asarray"])
 """Make tensors of data that is on the host already."""
+MAPPED = frozenset({"from_file"})
+"""Map a file into the memory of the host: of no other device's tensors can that be."""
 FACTORIES = FILL_FACTORIES | RANDOM_FACTORIES
 SIZED_FACTORIES = FACTORIES - {"normal"}
 """Take sizes and bounds only: what they make is not made of another tensor."""

@@ -193,6 +193,8 @@ def _torch_function(values: Values, node: ast.Call, name: str, frame: Frame) -> 
         return _drawn(values, node, frame)
     if name in api.FACTORIES or name in api.HOST_DATA or name in api.LEGACY_TYPES:
         return _made(values, node, name, frame)
+    if name in api.MAPPED:
+        return tensor(HOST, f"made by `torch.{name}`")
     if name in ("load", "save"):
         return UNKNOWN
     if name in api.PLAIN_TORCH or name in api.NOT_FUNCTIONS:
