@@ -10,6 +10,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.dicts_of_dicts import gives_dicts_of_dicts
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.moved_back import moved_back_to
 from torchperf_lint.facts.nominal import from_annotation, from_thing
@@ -318,6 +319,8 @@ def _plain_returned(values: Values, key: FunctionKey, hint: ast.expr | None, bod
     named = isinstance(hint, ast.Name | ast.Attribute)
     promised = "" if hint is None else chain(hint) if named else ast.unparse(hint)
     if not _PLAIN_HINT.fullmatch(promised) or _BARE_CONTAINER.search(promised):
+        return None
+    if "[" in promised and gives_dicts_of_dicts(body, key.index):
         return None
     return sequence(PLAIN) if "[" in promised else PLAIN
 
