@@ -1,9 +1,9 @@
 """Entries of a list that grow side by side: an inner loop goes through the list, once for each turn of an outer one.
 
-    for sample in samples:
-        new = counts(sample)
-        for i in range(len(kept)):
-            kept[i] = torch.cat([kept[i], new[i]])
+for sample in samples:
+    new = counts(sample)
+    for i in range(len(kept)):
+        kept[i] = torch.cat([kept[i], new[i]])
 """
 
 from __future__ import annotations

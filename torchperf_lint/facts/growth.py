@@ -10,8 +10,8 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.empty import begins_empty
-from torchperf_lint.facts.grown_entries import entries_of, goes_through_entries, reads_entries
 from torchperf_lint.facts.expressions_written import as_written
+from torchperf_lint.facts.grown_entries import entries_of, goes_through_entries, reads_entries
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile

@@ -52,7 +52,8 @@ TENSOR_ON_DEVICE, TENSORS_ON_DEVICE = "tensor on the device", "tensors on the de
 @lru_cache(maxsize=1 << 12)
 def gives(dotted: str) -> str:
     """What a function gives: `SAME` as its first argument, a `TENSOR` or several `TENSORS` whatever it is given,
-    those that are on the device by their own names, `COMPUTED` from tensors where it is given one; empty for functions that are not told here.
+    those that are on the device by their own names, `COMPUTED` from tensors where it is given one; empty for functions
+    that are not told here.
     """
     if dotted.count(".") < 2 and not dotted.startswith(_BESIDE):
         return ""
