@@ -35,6 +35,7 @@ from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.never_set import never_bound
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, passed_by, place_of, spread_to
+from torchperf_lint.facts.reaching import is_bound_before
 from torchperf_lint.facts.records import END_OF_FILE, Function, Parameter
 from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
@@ -152,7 +153,7 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     is_parameter = _is_parameter(functions[frame.function], name)
     if is_parameter and any(d.within is not None for d in reaching):
         return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
+    if is_parameter and not is_bound_before(reaching, body.block_of(frame.function, frame.at)):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
