@@ -38,3 +38,13 @@ def call(pictures):
 @pytest.mark.parametrize("first", ["masks = [m.flip(0) for m in masks]", "masks = [masks.flip(0) for masks in masks]"])
 def test_what_a_branch_has_bound_anew_is_not_what_was_given(first):
     assert value_of(BRANCH.format(first=first), "y").kind == "tensor"
+
+
+def test_what_a_turn_binds_below_was_not_there_in_the_first_turn():
+    code = """
+    def train(net: nn.Module, loader):
+        for x in loader:
+            print(net)
+            net = other(net)
+    """
+    assert value_of(code, "net").kind == "module"

@@ -153,7 +153,7 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     is_parameter = _is_parameter(functions[frame.function], name)
     if is_parameter and any(d.within is not None for d in reaching):
         return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    if is_parameter and not is_bound_before(reaching, body.block_of(frame.function, frame.at)):
+    if is_parameter and not is_bound_before(reaching, frame.at, body.block_of(frame.function, frame.at)):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
