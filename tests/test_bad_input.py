@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchperf_lint import catalog
-from torchperf_lint.facts import text
+from torchperf_lint.facts.syntax import text
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Confidence
 from torchperf_lint.settings import Settings

@@ -15,7 +15,7 @@ from test_fix_engine import calls, keyword, notebook, rule
 
 from torchperf_lint import catalog
 from torchperf_lint.adapters import cli
-from torchperf_lint.facts import suppressions
+from torchperf_lint.facts.files import suppressions
 from torchperf_lint.model import Safety
 
 NOT_FOUND_AGAIN = "a(1, k=1)\n"

@@ -12,7 +12,7 @@ import pytest
 from fake_rules import make_rule
 
 from torchperf_lint import catalog, fix, merging
-from torchperf_lint.facts.edits import fix_of, made
+from torchperf_lint.facts.fixes.edits import fix_of, made
 from torchperf_lint.model import Edit, Finding, Fix, Location, Safety
 from torchperf_lint.settings import Settings
 
@@ -230,7 +230,7 @@ def test_both_statements_of_a_block_go(tmp_path, rules):
 
 
 def test_an_import_that_two_fixes_need_is_added_once(tmp_path, rules):
-    from torchperf_lint.facts import importing
+    from torchperf_lint.facts.fixes import importing
 
     def build(edit, site):
         written, edits = importing.require(edit, "torch.zeros")

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 from fixing import fixed
 
-from torchperf_lint.facts import stacking
+from torchperf_lint.facts.fixes import stacking
 from torchperf_lint.model import Confidence
 
 LOOP = """\

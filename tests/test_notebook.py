@@ -4,7 +4,7 @@ import json
 import pytest
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts.notebook import NotebookSource, to_source
+from torchperf_lint.facts.files.notebook import NotebookSource, to_source
 
 
 def _code(source: object, **metadata: object) -> dict[str, object]:

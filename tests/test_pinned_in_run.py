@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from runs import copy, finding, loader, run
 
-from torchperf_lint.facts.pinning import FROM_ANYWHERE
+from torchperf_lint.facts.loaders.pinning import FROM_ANYWHERE
 from torchperf_lint.model import Outcome, Verdict
 from torchperf_lint.pinned_in_run import with_advice
 from torchperf_lint.rules.tpl201_blocking_batch_transfer import BlockingBatchTransfer

@@ -17,7 +17,7 @@ from expectations import run as lint_files
 from torchperf_lint import __version__, catalog
 from torchperf_lint.adapters import _arguments
 from torchperf_lint.adapters.flake8 import OPTIONS as FLAKE8_OPTIONS
-from torchperf_lint.facts import suppressions
+from torchperf_lint.facts.files import suppressions
 from torchperf_lint.settings import load
 
 ROOT = Path(__file__).parents[1]

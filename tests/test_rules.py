@@ -96,8 +96,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.model import Finding
 from torchperf_lint.rule import SourceRule
 

@@ -2,7 +2,7 @@ import textwrap
 
 import pytest
 
-from torchperf_lint.facts.suppressions import has_markers, parse
+from torchperf_lint.facts.files.suppressions import has_markers, parse
 
 
 def _silenced(comment: str, code: str = "TPL101") -> bool:

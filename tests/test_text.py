@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts import text
+from torchperf_lint.facts.syntax import text
 
 DECODABLE = [
     b"",

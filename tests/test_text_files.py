@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchperf_lint.adapters.cli import main
-from torchperf_lint.facts.text_files import kind_of
+from torchperf_lint.facts.processes.text_files import kind_of
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Confidence
 from torchperf_lint.settings import Settings

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint import __version__
-from torchperf_lint.facts import (
+from torchperf_lint.facts.hotness import reach
+from torchperf_lint.facts.hotness.hotness import Reach
+from torchperf_lint.facts.outlines import (
     anomalies,
-    chains,
     class_flags,
     complaints,
-    conditions,
     counted_turns,
     device_tests,
     documented,
@@ -30,29 +30,25 @@ from torchperf_lint.facts import (
     flags,
     guards,
     imported,
-    literals,
     memo,
     mentions,
     modes,
     moved_beside,
     notes,
     once,
-    operands,
     outline,
     parameter_tests,
-    reach,
     reached_lengths,
     records,
     shape_hints,
     signatures,
     states,
-    syntax,
     torch_versions,
     turned_flags,
     type_aliases,
 )
-from torchperf_lint.facts.hotness import Reach
-from torchperf_lint.facts.records import Outline
+from torchperf_lint.facts.outlines.records import Outline
+from torchperf_lint.facts.syntax import chains, conditions, literals, operands, syntax
 from torchperf_lint.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -162,11 +158,11 @@ def _write(path: Path, held: object) -> None:
 
 def _facts_made_by() -> str:
     """What hotness depends on besides the texts: all of our code that looks at them, and Python's parser."""
-    stamps = "".join(f"{file.name}{file.stat().st_mtime_ns}" for file in sorted(_FACTS.glob("*.py")))
+    stamps = "".join(f"{file.name}{file.stat().st_mtime_ns}" for file in sorted(_FACTS.rglob("*.py")))
     return _digest(stamps + _made_by())
 
 
-_FACTS = Path(str(records.__file__)).parent
+_FACTS = Path(str(records.__file__)).parents[1]
 
 
 def _directory(settings: Settings) -> Path:

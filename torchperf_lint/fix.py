@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchperf_lint.errors import CannotCheck, CannotFix
-from torchperf_lint.facts import notebook, notebook_edits
-from torchperf_lint.facts.syntax import parse
-from torchperf_lint.facts.text import Stored, stored
+from torchperf_lint.facts.files import notebook
+from torchperf_lint.facts.fixes import notebook_edits
+from torchperf_lint.facts.syntax.syntax import parse
+from torchperf_lint.facts.syntax.text import Stored, stored
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Edit, Finding, Problem, Report
 from torchperf_lint.opening import shown_path

@@ -16,15 +16,15 @@ from pathlib import Path
 from torchperf_lint import catalog, merging, workers
 from torchperf_lint.deep_stack import with_a_deep_stack
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts import suppressions
-from torchperf_lint.facts import text as texts_of
-from torchperf_lint.facts.notebook import NotebookSource
-from torchperf_lint.facts.other_frameworks import computes_without_torch, is_for_another_device
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.suppression_edits import removed
-from torchperf_lint.facts.text_files import TextFile, TextKind, kind_of
-from torchperf_lint.facts.unmentioned import NO_PROGRAM
+from torchperf_lint.facts.files import suppressions
+from torchperf_lint.facts.files.notebook import NotebookSource
+from torchperf_lint.facts.files.other_frameworks import computes_without_torch, is_for_another_device
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.suppression_edits import removed
+from torchperf_lint.facts.hotness.unmentioned import NO_PROGRAM
+from torchperf_lint.facts.processes.text_files import TextFile, TextKind, kind_of
+from torchperf_lint.facts.syntax import text as texts_of
 from torchperf_lint.model import Confidence, Finding, Fix, Location, Problem, Related, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
 from torchperf_lint.rule import Rule, SourceRule, TextRule

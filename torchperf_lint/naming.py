@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from torchperf_lint.facts.by_name import builds_by_name
-from torchperf_lint.facts.programs import Beside
+from torchperf_lint.facts.call_graph.by_name import builds_by_name
+from torchperf_lint.facts.call_graph.programs import Beside
 from torchperf_lint.paths import MAX_ENTRIES
 from torchperf_lint.patterns import pattern
 from torchperf_lint.settings import Settings, shown

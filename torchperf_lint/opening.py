@@ -10,14 +10,14 @@ from pathlib import Path
 
 from torchperf_lint import cache, naming, requirements, workers
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts import text as texts_of
-from torchperf_lint.facts.notebook import NotebookSource, to_source
-from torchperf_lint.facts.outline import outline
-from torchperf_lint.facts.programs import Beside
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.records import Outline
-from torchperf_lint.facts.syntax import parse
-from torchperf_lint.facts.torch_bounds import TorchBounds
+from torchperf_lint.facts.call_graph.programs import Beside
+from torchperf_lint.facts.files.notebook import NotebookSource, to_source
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.torch_bounds import TorchBounds
+from torchperf_lint.facts.outlines.outline import outline
+from torchperf_lint.facts.outlines.records import Outline
+from torchperf_lint.facts.syntax import text as texts_of
+from torchperf_lint.facts.syntax.syntax import parse
 from torchperf_lint.inside import inside
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.pinning import FROM_ANYWHERE
+from torchperf_lint.facts.loaders.pinning import FROM_ANYWHERE
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.recorded import Event
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from torchperf_lint.facts.torch_bounds import Release, TorchBounds
+from torchperf_lint.facts.files.torch_bounds import Release, TorchBounds
 from torchperf_lint.patterns import pattern
 
 _FILES = (

@@ -31,12 +31,12 @@ from torchperf_lint.recorded import Event
 if TYPE_CHECKING:
     import ast
 
-    from torchperf_lint.facts.hot import Hot
-    from torchperf_lint.facts.project import Project
-    from torchperf_lint.facts.source import Place, SourceFile
-    from torchperf_lint.facts.text_files import TextFile
-    from torchperf_lint.facts.text_settings import TextSetting
-    from torchperf_lint.facts.value import Value
+    from torchperf_lint.facts.files.project import Project
+    from torchperf_lint.facts.files.source import Place, SourceFile
+    from torchperf_lint.facts.hotness.hot import Hot
+    from torchperf_lint.facts.processes.text_files import TextFile
+    from torchperf_lint.facts.processes.text_settings import TextSetting
+    from torchperf_lint.facts.values.value import Value
 
 DOCS_URL = "https://torchperf-lint.readthedocs.io/rules"
 SECTIONS = (

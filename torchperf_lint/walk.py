@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from torchperf_lint.facts.text_files import kind_of
+from torchperf_lint.facts.processes.text_files import kind_of
 from torchperf_lint.model import Problem
 from torchperf_lint.settings import is_git_root
 

@@ -6,8 +6,8 @@ import ast
 
 from snippets import texts
 
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
 
 
 def site_of(snippet: str | dict[str, str], call: str) -> Site:

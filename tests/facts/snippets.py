@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
-from torchperf_lint.facts.hot import Hot
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.value import Frame, Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.hotness.hot import Hot
+from torchperf_lint.facts.outlines.records import Position
+from torchperf_lint.facts.values.value import Frame, Value
 
 MARK = "# <-"
 IMPORTS = """\

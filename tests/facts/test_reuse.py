@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from torchperf_lint.facts.enclosing import Enclosing
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.value import Frame
-from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.syntax.enclosing import Enclosing
+from torchperf_lint.facts.values.value import Frame
+from torchperf_lint.facts.values.values import Values
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("tpl1*/bad.py"))
 PATH = "train.py"

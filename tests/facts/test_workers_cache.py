@@ -14,10 +14,10 @@ import pytest
 import torchperf_lint
 from torchperf_lint import cache, workers
 from torchperf_lint.cache import FEW_FILES, Cache
-from torchperf_lint.facts import reach
-from torchperf_lint.facts.hot_functions import HotFunctions
-from torchperf_lint.facts.outline import outline
-from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.hotness import reach
+from torchperf_lint.facts.hotness.hot_functions import HotFunctions
+from torchperf_lint.facts.outlines.outline import outline
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.settings import Settings
 
@@ -418,7 +418,9 @@ def test_only_the_same_text_is_taken_from_the_cache(project, tmp_path):
 def imported_names(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    return plain | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    inner = {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
+    return plain | inner | {node.module or "" for node in froms}
 
 
 def test_nothing_reads_a_format_that_can_run_code():
@@ -428,13 +430,13 @@ def test_nothing_reads_a_format_that_can_run_code():
 
 def test_an_outline_depends_on_every_module_that_makes_it():
     """A changed module must make the cache cold, or a new version answers with old outlines."""
-    needed, queue = set(), [SOURCE / "facts" / "outline.py"]
+    needed, queue = set(), [SOURCE / "facts" / "outlines" / "outline.py"]
     while queue:
         path = queue.pop()
         needed.add(path.stem)
         for name in imported_names(path):
-            inner = SOURCE / "facts" / f"{name.rpartition('.')[2]}.py"
-            if name.startswith("torchperf_lint.facts.") and inner.stem not in needed:
+            inner = SOURCE.parent / f"{name.replace('.', '/')}.py"
+            if name.startswith("torchperf_lint.facts.") and inner.is_file() and inner.stem not in needed:
                 queue.append(inner)
     stamped = cache._made_by.__code__.co_names
     assert needed <= set(stamped)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torchperf_lint import reporters
 from torchperf_lint.errors import CannotCheck, CannotFix, UsageError
-from torchperf_lint.facts.text import Stored, decode
+from torchperf_lint.facts.syntax.text import Stored, decode
 from torchperf_lint.fix import Change, fix
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Problem, Report

@@ -9,9 +9,9 @@ from functools import partial
 from torchperf_lint import catalog, reporters
 from torchperf_lint.adapters._job import Job
 from torchperf_lint.errors import UsageError
-from torchperf_lint.facts.suppression_edits import added
-from torchperf_lint.facts.suppressions import joined_lines
-from torchperf_lint.facts.text_files import kind_of
+from torchperf_lint.facts.files.suppressions import joined_lines
+from torchperf_lint.facts.fixes.suppression_edits import added
+from torchperf_lint.facts.processes.text_files import kind_of
 from torchperf_lint.fix import fix
 from torchperf_lint.lint import Target
 from torchperf_lint.model import Finding, Fix, Problem, Safety

@@ -12,7 +12,7 @@ from torchperf_lint.adapters import _job
 from torchperf_lint.comparing import Comparison, compare
 from torchperf_lint.errors import TorchPerfError, UsageError
 from torchperf_lint.events import Writer
-from torchperf_lint.facts.text_files import kind_of
+from torchperf_lint.facts.processes.text_files import kind_of
 from torchperf_lint.model import Finding, Outcome, Problem
 from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport

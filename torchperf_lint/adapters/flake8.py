@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 
 from torchperf_lint import __version__, catalog
 from torchperf_lint.errors import CannotCheck, TorchPerfError
-from torchperf_lint.facts.text import read
+from torchperf_lint.facts.syntax.text import read
 from torchperf_lint.model import Finding, Report
 from torchperf_lint.options import BY_NAME
 from torchperf_lint.paths import Homes

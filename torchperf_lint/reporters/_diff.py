@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, unified_diff
 
-from torchperf_lint.facts.text import NEWLINE
+from torchperf_lint.facts.syntax.text import NEWLINE
 from torchperf_lint.model import Edit, Fix
 from torchperf_lint.patterns import pattern
 

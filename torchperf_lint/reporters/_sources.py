@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts.notebook import NotebookSource, to_source
-from torchperf_lint.facts.text import read, split_lines
+from torchperf_lint.facts.files.notebook import NotebookSource, to_source
+from torchperf_lint.facts.syntax.text import read, split_lines
 from torchperf_lint.model import Location
 from torchperf_lint.reporters import View
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.accumulating import on_the_device
-from torchperf_lint.facts.chosen_numbers import only_computes
-from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
-from torchperf_lint.facts.kept_for_complaints import is_kept_for_complaint
-from torchperf_lint.facts.old_reads import old_reads
-from torchperf_lint.facts.only_logged import logged_at
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.read_for_callers import reading_callers
-from torchperf_lint.facts.read_later import later
-from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.accumulating import on_the_device
+from torchperf_lint.facts.fixes.read_later import later
+from torchperf_lint.facts.reads.chosen_numbers import only_computes
+from torchperf_lint.facts.reads.consequences import INSTEAD, RAISES, consequence
+from torchperf_lint.facts.reads.kept_for_complaints import is_kept_for_complaint
+from torchperf_lint.facts.reads.old_reads import old_reads
+from torchperf_lint.facts.reads.only_logged import logged_at
+from torchperf_lint.facts.reads.read_for_callers import reading_callers
+from torchperf_lint.facts.reads.reads import cause, item_readings, items_in_loops, one_copy
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.branches_that_act import acts_on_host
-from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, REPLACES, consequence
-from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
-from torchperf_lint.facts.extremes import extremes
-from torchperf_lint.facts.memberships import memberships
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause, hot_read, on_device, one_copy, repeated_read
-from torchperf_lint.facts.skipped_steps import is_zero, skips_a_step
-from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.spots import Spot
-from torchperf_lint.facts.truths import truths, truths_in_loops
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Place, SourceFile
+from torchperf_lint.facts.files.spots import Spot
+from torchperf_lint.facts.reads.branches_that_act import acts_on_host
+from torchperf_lint.facts.reads.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, REPLACES, consequence
+from torchperf_lint.facts.reads.drawn import HOST_DRAWS, is_drawn
+from torchperf_lint.facts.reads.extremes import extremes
+from torchperf_lint.facts.reads.memberships import memberships
+from torchperf_lint.facts.reads.reads import cause, hot_read, on_device, one_copy, repeated_read
+from torchperf_lint.facts.reads.skipped_steps import is_zero, skips_a_step
+from torchperf_lint.facts.reads.truths import truths, truths_in_loops
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.accumulating import on_the_device
-from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
-from torchperf_lint.facts.copied_for_nothing import UNREAD, is_never_read
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.read_later import later
-from torchperf_lint.facts.reads import (
+from torchperf_lint.facts.copies.round_trips import comes_back_as_index
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.accumulating import on_the_device
+from torchperf_lint.facts.fixes.read_later import later
+from torchperf_lint.facts.reads.consequences import INSTEAD, RAISES, consequence
+from torchperf_lint.facts.reads.copied_for_nothing import UNREAD, is_never_read
+from torchperf_lint.facts.reads.reads import (
     Read,
     cause,
     conversion_readings,
@@ -21,8 +22,7 @@ from torchperf_lint.facts.reads import (
     is_the_result,
     one_copy,
 )
-from torchperf_lint.facts.round_trips import comes_back_as_index
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.formatted_tensors import formatted_tensors
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.reads.formatted_tensors import formatted_tensors
+from torchperf_lint.facts.reads.reads import cause
+from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.computed_beside import computed_beside
-from torchperf_lint.facts.consequences import DECIDES, INSTEAD, READ, consequence
-from torchperf_lint.facts.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
-from torchperf_lint.facts.environments import chooses_an_action
-from torchperf_lint.facts.host_choices import chosen_on_host
-from torchperf_lint.facts.host_copies import copy_severity, host_copies
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.read_later import later
-from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
-from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
-from torchperf_lint.facts.reduced_on_host import reduced_on_host
-from torchperf_lint.facts.saved_at_once import saved_at_once
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.stored_on_host import HostStore, host_stores
-from torchperf_lint.facts.uploaded_by_iterators import uploaded_by_iterator
+from torchperf_lint.facts.copies.environments import chooses_an_action
+from torchperf_lint.facts.copies.host_choices import chosen_on_host
+from torchperf_lint.facts.copies.reading_helpers import hot_callers, where_copied
+from torchperf_lint.facts.copies.reduced_on_host import reduced_on_host
+from torchperf_lint.facts.copies.saved_at_once import saved_at_once
+from torchperf_lint.facts.copies.uploaded_by_iterators import uploaded_by_iterator
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.computed_beside import computed_beside
+from torchperf_lint.facts.fixes.read_later import later
+from torchperf_lint.facts.reads.consequences import DECIDES, INSTEAD, READ, consequence
+from torchperf_lint.facts.reads.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
+from torchperf_lint.facts.reads.host_copies import copy_severity, host_copies
+from torchperf_lint.facts.reads.reads import Read, cause, one_copy, uploaded_before
+from torchperf_lint.facts.reads.stored_on_host import HostStore, host_stores
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 

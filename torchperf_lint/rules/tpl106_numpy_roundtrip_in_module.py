@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.expressions_written import of_part
-from torchperf_lint.facts.host_copies import copy_severity, host_copies
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Reading, cause
-from torchperf_lint.facts.retyped import dtype_of_retyped
-from torchperf_lint.facts.round_trips import RoundTrip
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.syntax import below
-from torchperf_lint.facts.tables_in_trips import made_for_trip
-from torchperf_lint.facts.torch_counterparts import counterpart
+from torchperf_lint.facts.copies.retyped import dtype_of_retyped
+from torchperf_lint.facts.copies.round_trips import RoundTrip
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.reads.host_copies import copy_severity, host_copies
+from torchperf_lint.facts.reads.reads import Reading, cause
+from torchperf_lint.facts.reads.tables_in_trips import made_for_trip
+from torchperf_lint.facts.syntax.expressions_written import of_part
+from torchperf_lint.facts.syntax.syntax import below
+from torchperf_lint.facts.syntax.torch_counterparts import counterpart
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

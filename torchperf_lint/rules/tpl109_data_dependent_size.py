@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.fixed_masks import fixed_in
-from torchperf_lint.facts.hot import place
-from torchperf_lint.facts.mask_shapes import missing_dimensions, tells_nans
-from torchperf_lint.facts.masks import is_mask
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.selected import (
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.mask_shapes import missing_dimensions, tells_nans
+from torchperf_lint.facts.hotness.hot import place
+from torchperf_lint.facts.indexing.fixed_masks import fixed_in
+from torchperf_lint.facts.indexing.masks import is_mask
+from torchperf_lint.facts.indexing.selected import (
     BY_GROUP,
     BY_ROW,
     CHECKED,
@@ -32,7 +32,7 @@ from torchperf_lint.facts.selected import (
     WRITTEN,
     purpose,
 )
-from torchperf_lint.facts.selections import (
+from torchperf_lint.facts.indexing.selections import (
     CHANGE,
     DISTINCT,
     INDICES,
@@ -41,8 +41,8 @@ from torchperf_lint.facts.selections import (
     base_beside,
     selections,
 )
-from torchperf_lint.facts.selections_again import is_used_again
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.indexing.selections_again import is_used_again
+from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from torchperf_lint.amounts import often
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.also_copied import also_copied
-from torchperf_lint.facts.boolean_indices import boolean_index, fills_in_a_number, is_flat, is_one_of_several
-from torchperf_lint.facts.expressions_written import of_part
-from torchperf_lint.facts.host_indices import HostIndex, host_indices
-from torchperf_lint.facts.number_stores import NumberStore, number_stores
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.indexing.also_copied import also_copied
+from torchperf_lint.facts.indexing.boolean_indices import boolean_index, fills_in_a_number, is_flat, is_one_of_several
+from torchperf_lint.facts.indexing.host_indices import HostIndex, host_indices
+from torchperf_lint.facts.indexing.number_stores import NumberStore, number_stores
+from torchperf_lint.facts.syntax.expressions_written import of_part
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Finding, Location, Outcome, Related, Severity, Verdict
 from torchperf_lint.nearest import nearest
 from torchperf_lint.rates import rate_of

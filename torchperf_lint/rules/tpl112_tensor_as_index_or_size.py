@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
-from torchperf_lint.facts.found_in_turn import BEFORE, IN_TURN, found_in_turn
-from torchperf_lint.facts.picked_together import picked_together
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause, on_device
-from torchperf_lint.facts.sizing import Sized, sized
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.copies.uploaded import below_reductions, uploaded_on
+from torchperf_lint.facts.element_loops.found_in_turn import BEFORE, IN_TURN, found_in_turn
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.indexing.picked_together import picked_together
+from torchperf_lint.facts.indexing.sizing import Sized, sized
+from torchperf_lint.facts.reads.drawn import HOST_DRAWS, is_drawn
+from torchperf_lint.facts.reads.reads import cause, on_device
+from torchperf_lint.facts.syntax.conditions import short, words
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

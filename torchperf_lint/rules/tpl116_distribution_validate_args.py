@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.checked_samples import CheckedSample, checked_samples
-from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.hot import place
-from torchperf_lint.facts.normal_draws import Draw, explores, normal_draws
-from torchperf_lint.facts.own_distributions import asked_within
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.switches import Mark
-from torchperf_lint.facts.validating import SWITCH, checked, overwritten, says_so
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.hotness.hot import place
+from torchperf_lint.facts.processes.switches import Mark
+from torchperf_lint.facts.reads.checked_samples import CheckedSample, checked_samples
+from torchperf_lint.facts.reads.normal_draws import Draw, explores, normal_draws
+from torchperf_lint.facts.reads.own_distributions import asked_within
+from torchperf_lint.facts.reads.reads import cause
+from torchperf_lint.facts.reads.validating import SWITCH, checked, overwritten, says_so
+from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.conditions import short, words
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Related, Safety, Severity, Verdict
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule

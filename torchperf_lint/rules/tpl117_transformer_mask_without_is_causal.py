@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.causal_masks import Masked, compared
-from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.models.causal_masks import Masked, compared
+from torchperf_lint.facts.reads.reads import cause
+from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
-from torchperf_lint.facts.conditions import short, words
-from torchperf_lint.facts.fractions import has_no_dimensions
-from torchperf_lint.facts.kept_as import USED, kept_as
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.read_before_loops import unchanged_around
-from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.stacking import read_together
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.fractions import has_no_dimensions
+from torchperf_lint.facts.fixes.stacking import read_together
+from torchperf_lint.facts.reads.clusters import Cluster, clusters, numbers_read
+from torchperf_lint.facts.reads.kept_as import USED, kept_as
+from torchperf_lint.facts.reads.read_before_loops import unchanged_around
+from torchperf_lint.facts.reads.reads import COPY, ITEM, NUMBER, Reading, cause
+from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.model import Confidence, Finding, Location, Related, Verdict
 from torchperf_lint.nearest import nearest
 from torchperf_lint.rule import SourceRule

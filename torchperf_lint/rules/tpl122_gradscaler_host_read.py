@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.hot import place
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.scaled_steps import is_asked_for, scale_reads, stepped_unfused
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.hotness.hot import place
+from torchperf_lint.facts.optimizers.scaled_steps import is_asked_for, scale_reads, stepped_unfused
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

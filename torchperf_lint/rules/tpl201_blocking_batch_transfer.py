@@ -7,28 +7,28 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import all_copies, by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.batch_parts import is_part
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.computed_from_batch import FromBatch, computed_from_batch
-from torchperf_lint.facts.converted_first import Conversion, converted_before, converted_first, in_one_call
-from torchperf_lint.facts.copied_into import batch_copied_into
-from torchperf_lint.facts.copy_fixes import without_blocking
-from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
-from torchperf_lint.facts.devices import moves_to_device
-from torchperf_lint.facts.fed import is_fed
-from torchperf_lint.facts.handed_over import handed_over
-from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
-from torchperf_lint.facts.loaders import batch_copy, is_blocking
-from torchperf_lint.facts.modules_given import takes_modules
-from torchperf_lint.facts.own_batches import own_move, waits_for_nothing
-from torchperf_lint.facts.pinned_beside import PinnedBeside, pinned_beside
-from torchperf_lint.facts.pinning import Pinning, pinning_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.uploads_in_turns import UploadInTurns, uploads_in_turns
-from torchperf_lint.facts.value import HOST, Value, tensor
+from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.copies.modules_given import takes_modules
+from torchperf_lint.facts.devices.devices import moves_to_device
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.copy_fixes import without_blocking
+from torchperf_lint.facts.loaders.batch_parts import is_part
+from torchperf_lint.facts.loaders.computed_from_batch import FromBatch, computed_from_batch
+from torchperf_lint.facts.loaders.converted_first import Conversion, converted_before, converted_first, in_one_call
+from torchperf_lint.facts.loaders.copied_into import batch_copied_into
+from torchperf_lint.facts.loaders.cut_on_host import CutOnHost, cuts_on_host
+from torchperf_lint.facts.loaders.handed_over import handed_over
+from torchperf_lint.facts.loaders.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
+from torchperf_lint.facts.loaders.loaders import batch_copy, is_blocking
+from torchperf_lint.facts.loaders.own_batches import own_move, waits_for_nothing
+from torchperf_lint.facts.loaders.pinned_beside import PinnedBeside, pinned_beside
+from torchperf_lint.facts.loaders.pinning import Pinning, pinning_of
+from torchperf_lint.facts.loaders.uploads_in_turns import UploadInTurns, uploads_in_turns
+from torchperf_lint.facts.roles.fed import is_fed
+from torchperf_lint.facts.syntax import torch_api as api
+from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
 from torchperf_lint.pinned_in_run import with_advice
 from torchperf_lint.rule import SourceRule

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.asynchronous import pageable_source, runs_beside
-from torchperf_lint.facts.joined_on_host import JOIN_THERE, JOINS, joined_at_times
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.value import HOST, tensor
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.asynchronous import pageable_source, runs_beside
+from torchperf_lint.facts.loaders.joined_on_host import JOIN_THERE, JOINS, joined_at_times
+from torchperf_lint.facts.values.value import HOST, tensor
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.asynchronous import Pinned, pinned_and_moved
-from torchperf_lint.facts.copy_fixes import without_pinning
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.copy_fixes import without_pinning
+from torchperf_lint.facts.loaders.asynchronous import Pinned, pinned_and_moved
 from torchperf_lint.model import Confidence, Finding, Fix, Location, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import NO_DEVICE, copies, silent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.unfinished import Unfinished, unfinished_reads
-from torchperf_lint.facts.value import ANYWHERE, DEVICE, Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.reads.unfinished import Unfinished, unfinished_reads
+from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, Value
 from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

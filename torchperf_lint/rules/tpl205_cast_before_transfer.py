@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.doubles_uploaded import DoublesUploaded, doubles_uploaded
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import Value
-from torchperf_lint.facts.widened import Widened, placed, widened
-from torchperf_lint.facts.widened_integers import WidenedIntegers, widened_integers
+from torchperf_lint.facts.copies.doubles_uploaded import DoublesUploaded, doubles_uploaded
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.widened import Widened, placed, widened
+from torchperf_lint.facts.loaders.widened_integers import WidenedIntegers, widened_integers
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.fallbacks import devices_differ, is_fallback
-from torchperf_lint.facts.hoisting import before_the_loop
-from torchperf_lint.facts.moves import Repeated, repeated_move
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.constants.fallbacks import devices_differ, is_fallback
+from torchperf_lint.facts.copies.moves import Repeated, repeated_move
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.hoisting import before_the_loop
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.snapshots import NAMES, SAVE, snapshot_at
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.models.snapshots import NAMES, SAVE, snapshot_at
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import all_copies, by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.computed import computed_fresh
-from torchperf_lint.facts.distributions import DISTRIBUTIONS
-from torchperf_lint.facts.drawn_by_default import drawn_by_default
-from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
-from torchperf_lint.facts.host_types import host_types
-from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.made_anew import made_anew
-from torchperf_lint.facts.made_for_methods import MadeForMethods, made_for_methods
-from torchperf_lint.facts.moved_if_asked import device_by_test
-from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
-from torchperf_lint.facts.moves import made_each_turn
-from torchperf_lint.facts.onto_device import onto_device
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Place, Site, SourceFile
-from torchperf_lint.facts.tables_given_back import MENTIONED as TABLES
-from torchperf_lint.facts.tables_given_back import tables_given_back
-from torchperf_lint.facts.tables_in_trips import is_told_as_trip
-from torchperf_lint.facts.value import HOST, tensor
+from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.copies.computed import computed_fresh
+from torchperf_lint.facts.copies.drawn_by_default import drawn_by_default
+from torchperf_lint.facts.copies.fresh import Fresh, fresh_on_host, just_made
+from torchperf_lint.facts.copies.host_types import host_types
+from torchperf_lint.facts.copies.made_for_methods import MadeForMethods, made_for_methods
+from torchperf_lint.facts.copies.moves import made_each_turn
+from torchperf_lint.facts.copies.tables_given_back import MENTIONED as TABLES
+from torchperf_lint.facts.copies.tables_given_back import tables_given_back
+from torchperf_lint.facts.devices.distributions import DISTRIBUTIONS
+from torchperf_lint.facts.devices.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
+from torchperf_lint.facts.files.made_anew import made_anew
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Place, Site, SourceFile
+from torchperf_lint.facts.fixes.moved_if_asked import device_by_test
+from torchperf_lint.facts.fixes.onto_device import onto_device
+from torchperf_lint.facts.reads.tables_in_trips import is_told_as_trip
+from torchperf_lint.facts.syntax import torch_api as api
+from torchperf_lint.facts.syntax.chains import last_part
+from torchperf_lint.facts.values.value import HOST, tensor
 from torchperf_lint.model import Confidence, Finding, Outcome, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

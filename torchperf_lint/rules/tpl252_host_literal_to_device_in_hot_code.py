@@ -7,17 +7,15 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import filled
-from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.changed_in_place import changed_in_place
-from torchperf_lint.facts.computed import computed_upload
-from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
-from torchperf_lint.facts.double_arrays import DOUBLES_MEANT, TAKERS, double_on_device
-from torchperf_lint.facts.drawn_arrays import drawn_array
-from torchperf_lint.facts.element_stores import ElementStore, element_stores
-from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.generated_numbers import counted_there
-from torchperf_lint.facts.host_data import (
+from torchperf_lint.facts.constants.changed_in_place import changed_in_place
+from torchperf_lint.facts.constants.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
+from torchperf_lint.facts.constants.drawn_arrays import drawn_array
+from torchperf_lint.facts.constants.fallbacks import is_fallback
+from torchperf_lint.facts.constants.generated_numbers import counted_there
+from torchperf_lint.facts.constants.multiplied_lists import repeated
+from torchperf_lint.facts.copies.computed import computed_upload
+from torchperf_lint.facts.copies.double_arrays import DOUBLES_MEANT, TAKERS, double_on_device
+from torchperf_lint.facts.copies.host_data import (
     COUNTED,
     DRAWN,
     ENTRY,
@@ -28,16 +26,18 @@ from torchperf_lint.facts.host_data import (
     Upload,
     upload_at,
 )
-from torchperf_lint.facts.made_anew import made_anew
-from torchperf_lint.facts.moved_if_asked import device_by_test
-from torchperf_lint.facts.multiplied_lists import repeated
-from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
-from torchperf_lint.facts.normalised import normalised
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.uploads_in_turns import uploads_in_turns
-from torchperf_lint.facts.value import HOST, Value, tensor
-from torchperf_lint.facts.written_from_host import written_from_host
+from torchperf_lint.facts.copies.written_from_host import written_from_host
+from torchperf_lint.facts.files.made_anew import made_anew
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes import filled
+from torchperf_lint.facts.fixes.moved_if_asked import device_by_test
+from torchperf_lint.facts.indexing.element_stores import ElementStore, element_stores
+from torchperf_lint.facts.loaders.uploads_in_turns import uploads_in_turns
+from torchperf_lint.facts.reads.normalised import MENTIONED as NORMALISES
+from torchperf_lint.facts.reads.normalised import normalised
+from torchperf_lint.facts.syntax import torch_api as api
+from torchperf_lint.facts.values.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.configured import GIVEN, SHAPE
-from torchperf_lint.facts.constant_tables import Table, constant_tables
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.constants.configured import GIVEN, SHAPE
+from torchperf_lint.facts.constants.constant_tables import Table, constant_tables
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

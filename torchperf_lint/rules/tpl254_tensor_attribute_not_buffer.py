@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.computed import computed_left_behind
-from torchperf_lint.facts.devices import moves_to_device
-from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.left_behind import LeftBehind, left_behind
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.constants.fallbacks import is_fallback
+from torchperf_lint.facts.copies.computed import computed_left_behind
+from torchperf_lint.facts.copies.left_behind import LeftBehind, left_behind
+from torchperf_lint.facts.devices.devices import moves_to_device
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

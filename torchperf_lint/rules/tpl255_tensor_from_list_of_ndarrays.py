@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts import importing
-from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.each_update import each_update
-from torchperf_lint.facts.edits import Editor, fix_of
-from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.ndarrays import Arrays, holds_arrays
-from torchperf_lint.facts.observations import holds_observations
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.scalars import holds_device_scalars
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.told_no_tensors import told_no_tensors
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.constants.fallbacks import is_fallback
+from torchperf_lint.facts.copies.observations import holds_observations
+from torchperf_lint.facts.element_loops.told_no_tensors import told_no_tensors
+from torchperf_lint.facts.files.each_update import each_update
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes import importing
+from torchperf_lint.facts.fixes.edits import Editor, fix_of
+from torchperf_lint.facts.reads.scalars import holds_device_scalars
+from torchperf_lint.facts.syntax import torch_api as api
+from torchperf_lint.facts.syntax.chains import last_part
+from torchperf_lint.facts.values.ndarrays import Arrays, holds_arrays
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Edit, Finding, Fix, Safety, Severity
 from torchperf_lint.rule import SourceRule
 

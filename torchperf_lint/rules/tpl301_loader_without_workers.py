@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_waits, silent, unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chosen_data_sets import work_of_any
-from torchperf_lint.facts.datasets import data_of, held, item_work
-from torchperf_lint.facts.indexed_data_sets import IndexedDataSet, indexed_data_sets
-from torchperf_lint.facts.left_early import only_begins
-from torchperf_lint.facts.loaders import LoaderUse
-from torchperf_lint.facts.no_workers import Unasked, no_workers
-from torchperf_lint.facts.pinning import LOADER_CLASSES
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.chosen_data_sets import work_of_any
+from torchperf_lint.facts.loaders.datasets import data_of, held, item_work
+from torchperf_lint.facts.loaders.indexed_data_sets import IndexedDataSet, indexed_data_sets
+from torchperf_lint.facts.loaders.left_early import only_begins
+from torchperf_lint.facts.loaders.loaders import LoaderUse
+from torchperf_lint.facts.loaders.no_workers import Unasked, no_workers
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

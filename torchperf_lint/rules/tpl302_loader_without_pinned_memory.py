@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import keyword
-from torchperf_lint.facts.copy_fixes import pinned
-from torchperf_lint.facts.datasets import batches_on_device, held
-from torchperf_lint.facts.literals import is_false
-from torchperf_lint.facts.no_workers import no_workers
-from torchperf_lint.facts.own_loaders import never_pinned
-from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
-from torchperf_lint.facts.prepared_loaders import Prepared, prepared_images
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.spread_arguments import dicts_spread, written_out
-from torchperf_lint.facts.unfollowed_loaders import work_of_training_loader
-from torchperf_lint.facts.web_loaders import decoded_images
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.copy_fixes import pinned
+from torchperf_lint.facts.loaders.datasets import batches_on_device, held
+from torchperf_lint.facts.loaders.no_workers import no_workers
+from torchperf_lint.facts.loaders.own_loaders import never_pinned
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
+from torchperf_lint.facts.loaders.prepared_loaders import Prepared, prepared_images
+from torchperf_lint.facts.loaders.spread_arguments import dicts_spread, written_out
+from torchperf_lint.facts.loaders.unfollowed_loaders import work_of_training_loader
+from torchperf_lint.facts.loaders.web_loaders import decoded_images
+from torchperf_lint.facts.syntax.arguments import keyword
+from torchperf_lint.facts.syntax.literals import is_false
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.recorded import LoaderRun
 from torchperf_lint.rule import SourceRule

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
-from torchperf_lint.facts.arguments import unpacks
-from torchperf_lint.facts.datasets import held
-from torchperf_lint.facts.loader_arguments import given, workers
-from torchperf_lint.facts.passes_again import Again, read_again
-from torchperf_lint.facts.pinning import LOADER_CLASSES
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.datasets import held
+from torchperf_lint.facts.loaders.loader_arguments import given, workers
+from torchperf_lint.facts.loaders.passes_again import Again, read_again
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
+from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
-from torchperf_lint.facts.arguments import unpacks
-from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, told_call
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.rebuilt import Rebuilt, rebuilt_loaders
-from torchperf_lint.facts.rebuilt_at_end import RebuiltAtEnd, rebuilt_at_end
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spread_arguments import written_out
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.pinning import WORKERS_POSITION, lacks, told_call
+from torchperf_lint.facts.loaders.rebuilt import Rebuilt, rebuilt_loaders
+from torchperf_lint.facts.loaders.rebuilt_at_end import RebuiltAtEnd, rebuilt_at_end
+from torchperf_lint.facts.loaders.spread_arguments import written_out
+from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import priced, silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
-from torchperf_lint.facts.passes import Pass, pass_for_one_batch, varies
-from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.passes import Pass, pass_for_one_batch, varies
+from torchperf_lint.facts.loaders.pinning import WORKERS_POSITION, lacks, loader_call
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity, Verdict
 from torchperf_lint.rates import EVALUATION, STEP
 from torchperf_lint.recorded import Begun, LoaderRun

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import unpacks_keywords
-from torchperf_lint.facts.literals import is_none
-from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.per_item import ItemCall, called, item_calls, same_for_every_item
+from torchperf_lint.facts.syntax.arguments import unpacks_keywords
+from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import arguments
-from torchperf_lint.facts.decoded_rows import Refetched, rows_fetched_again
-from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item, seeks, stream_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.decoded_rows import Refetched, rows_fetched_again
+from torchperf_lint.facts.loaders.per_item import ItemCall, called, item_calls, same_for_every_item, seeks, stream_of
+from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

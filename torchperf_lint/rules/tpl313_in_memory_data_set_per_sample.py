@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_waits, silent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.collating import Batch, collated_by_sample
-from torchperf_lint.facts.loaders import LoaderUse
-from torchperf_lint.facts.pinning import LOADER_CLASSES
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import DEVICE
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.collating import Batch, collated_by_sample
+from torchperf_lint.facts.loaders.loaders import LoaderUse
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
+from torchperf_lint.facts.values.value import DEVICE
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

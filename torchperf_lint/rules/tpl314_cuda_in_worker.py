@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.records import END_OF_FILE
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import DEVICE
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.outlines.records import END_OF_FILE
+from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.value import DEVICE
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import unpacks
-from torchperf_lint.facts.loader_arguments import given
-from torchperf_lint.facts.pinning import LOADER_CLASSES
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.unpinnable import unpinned_batch
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.loader_arguments import given
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
+from torchperf_lint.facts.loaders.unpinnable import unpinned_batch
+from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.per_item import ItemCall, item_calls, same_for_every_item
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.tokenizing import NAMES, tokenizes
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.per_item import ItemCall, item_calls, same_for_every_item
+from torchperf_lint.facts.loaders.tokenizing import NAMES, tokenizes
+from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

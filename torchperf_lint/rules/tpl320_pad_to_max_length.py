@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.conditions import words
-from torchperf_lint.facts.literals import is_literal, is_true
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.tokenizing import NAMES, map_around, tokenizes
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.tokenizing import NAMES, map_around, tokenizes
+from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.conditions import words
+from torchperf_lint.facts.syntax.literals import is_literal, is_true
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import unpacks
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.literals import is_false
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.records import Call
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.tokenizing import Mapped, mapped, tokenizes
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.loaders.tokenizing import Mapped, mapped, tokenizes
+from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.syntax.arguments import unpacks
+from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.literals import is_false
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import silent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import unpacks
-from torchperf_lint.facts.datasets import data_of
-from torchperf_lint.facts.loader_arguments import given, workers
-from torchperf_lint.facts.pinning import LOADER_CLASSES
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.sharding import Stream, undivided
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.datasets import data_of
+from torchperf_lint.facts.loaders.loader_arguments import given, workers
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
+from torchperf_lint.facts.loaders.sharding import Stream, undivided
+from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.model import Confidence, Finding, Outcome, Verdict
 from torchperf_lint.rule import SourceRule
 

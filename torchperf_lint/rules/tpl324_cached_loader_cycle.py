@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.cold import NOT_TRAINING_NAME
-from torchperf_lint.facts.passes import known_loader
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.passes import known_loader
+from torchperf_lint.facts.roles.cold import NOT_TRAINING_NAME
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule

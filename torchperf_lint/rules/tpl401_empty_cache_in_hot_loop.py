@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.left_out import left_out
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.left_out import left_out
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

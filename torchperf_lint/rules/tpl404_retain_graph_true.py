@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.recomputed_graphs import retained_after_recomputing
-from torchperf_lint.facts.retained_graphs import retained_in_vain
-from torchperf_lint.facts.separate_graphs import retained_for_others
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.autograd.recomputed_graphs import retained_after_recomputing
+from torchperf_lint.facts.autograd.retained_graphs import retained_in_vain
+from torchperf_lint.facts.autograd.separate_graphs import retained_for_others
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.model import Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule
 

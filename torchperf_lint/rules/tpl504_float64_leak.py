@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.double_arrays import DOUBLES_MEANT, TAKERS, double_on_device
-from torchperf_lint.facts.process_flags import explained
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.copies.double_arrays import DOUBLES_MEANT, TAKERS, double_on_device
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.processes.process_flags import explained
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts.amp import Legacy, legacy_uses
-from torchperf_lint.facts.amp_fixes import new_spelling, replaced_since, under_torch_amp
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.torch_bounds import Release
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.torch_bounds import Release
+from torchperf_lint.facts.processes.amp import Legacy, legacy_uses
+from torchperf_lint.facts.processes.amp_fixes import new_spelling, replaced_since, under_torch_amp
 from torchperf_lint.model import Confidence, Finding, Severity
 from torchperf_lint.rule import SourceRule
 

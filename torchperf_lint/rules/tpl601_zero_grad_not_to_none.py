@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.errors import CannotFix
-from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.edits import Editor, fix_of
-from torchperf_lint.facts.literals import is_false
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import Editor, fix_of
+from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.literals import is_false
 from torchperf_lint.model import Edit, Finding, Safety, Severity
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import ms, us
 from torchperf_lint.confirming import priced, waits_of_loop
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.copied_from_flat import MENTIONED as FLAT
-from torchperf_lint.facts.copied_from_flat import copied_from_flat
-from torchperf_lint.facts.off_flags import OffFlags
-from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, SHIFT, Update, updates
-from torchperf_lint.facts.penalties import Penalty, penalties
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.constants.off_flags import OffFlags
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.spots import Spot
+from torchperf_lint.facts.optimizers.copied_from_flat import MENTIONED as FLAT
+from torchperf_lint.facts.optimizers.copied_from_flat import copied_from_flat
+from torchperf_lint.facts.optimizers.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, SHIFT, Update, updates
+from torchperf_lint.facts.optimizers.penalties import Penalty, penalties
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.optimizers import Optimizer, optimizers_of, step_of
 from torchperf_lint.rule import SourceRule

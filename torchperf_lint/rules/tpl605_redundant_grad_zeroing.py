@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.zeroed_again import Again, zeroed_again
-from torchperf_lint.facts.zeroed_one_by_one import zeroed_one_by_one
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.optimizers.zeroed_again import Again, zeroed_again
+from torchperf_lint.facts.optimizers.zeroed_one_by_one import zeroed_one_by_one
 from torchperf_lint.model import Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

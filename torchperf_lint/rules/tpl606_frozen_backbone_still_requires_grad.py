@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.hot import place
-from torchperf_lint.facts.input_gradients import ForAnInput, for_an_input
-from torchperf_lint.facts.looked_through import LookedThrough, looked_through
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.thrown_graphs import thrown_graphs
-from torchperf_lint.facts.undetached import Undetached, undetached
-from torchperf_lint.facts.unowned_parameters import Unowned, unowned_parameters
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.autograd.input_gradients import ForAnInput, for_an_input
+from torchperf_lint.facts.autograd.looked_through import LookedThrough, looked_through
+from torchperf_lint.facts.autograd.thrown_graphs import thrown_graphs
+from torchperf_lint.facts.autograd.undetached import Undetached, undetached
+from torchperf_lint.facts.autograd.unowned_parameters import Unowned, unowned_parameters
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.hot import place
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -9,22 +9,22 @@ from typing import cast
 
 from torchperf_lint.confirming import happened, unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.added_up import adds_up
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.copied_one_by_one import CopiedOneByOne, copied_one_by_one
-from torchperf_lint.facts.counted_up import CountedUp, counted_up
-from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
-from torchperf_lint.facts.hot import Hot
-from torchperf_lint.facts.multiplied_one_by_one import MultipliedOneByOne, multiplied_one_by_one
-from torchperf_lint.facts.nms_per_class import PerClass, nms_per_class
-from torchperf_lint.facts.per_sample import per_sample_calls
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.segment_loops import SegmentLoop, segment_loops
-from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot, hot_nodes
-from torchperf_lint.facts.syntax import nodes_of
-from torchperf_lint.facts.taken_apart import TakenApart, taken_apart
+from torchperf_lint.facts.element_loops.added_up import adds_up
+from torchperf_lint.facts.element_loops.copied_one_by_one import CopiedOneByOne, copied_one_by_one
+from torchperf_lint.facts.element_loops.counted_up import CountedUp, counted_up
+from torchperf_lint.facts.element_loops.elements import LOOPS, ElementLoop, element_loop
+from torchperf_lint.facts.element_loops.multiplied_one_by_one import MultipliedOneByOne, multiplied_one_by_one
+from torchperf_lint.facts.element_loops.nms_per_class import PerClass, nms_per_class
+from torchperf_lint.facts.element_loops.segment_loops import SegmentLoop, segment_loops
+from torchperf_lint.facts.element_loops.shifted_slices import ShiftedSlices, shifted_slices
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.spots import Spot, hot_nodes
+from torchperf_lint.facts.hotness.hot import Hot
+from torchperf_lint.facts.models.per_sample import per_sample_calls
+from torchperf_lint.facts.reads.taken_apart import TakenApart, taken_apart
+from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.syntax import nodes_of
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity, Verdict
 from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event

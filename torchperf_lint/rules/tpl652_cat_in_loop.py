@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts.growth import JOINS, Growth, growth_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.element_loops.growth import JOINS, Growth, growth_of
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity
 from torchperf_lint.rule import SourceRule
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchperf_lint.facts.fused_beside import has_another_way, knows_fused
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.value import Value
-from torchperf_lint.facts.written_out_attention import Attention, written_out
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.models.fused_beside import has_another_way, knows_fused
+from torchperf_lint.facts.models.written_out_attention import Attention, written_out
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Related, Severity
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule

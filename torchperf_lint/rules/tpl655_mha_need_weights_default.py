@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.facts.attention_weights import NEED_WEIGHTS, Unread, unread_weights
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.models.attention_weights import NEED_WEIGHTS, Unread, unread_weights
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Safety, Severity
 from torchperf_lint.rule import SourceRule
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import importing
-from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.compiled_unused import DROPPED, METHOD, SELF, UNREAD, Unused, unused
-from torchperf_lint.facts.edits import Editor, fix_of
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.fixes import importing
+from torchperf_lint.facts.fixes.edits import Editor, fix_of
+from torchperf_lint.facts.processes.compiled_unused import DROPPED, METHOD, SELF, UNREAD, Unused, unused
+from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.model import Edit, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.compiling_verdicts import graph_ended
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.compiled_regions import TRIGGERS
-from torchperf_lint.facts.graph_breaks import Break, graph_breaks
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause
-from torchperf_lint.facts.selected import purpose
-from torchperf_lint.facts.selections import selections
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.indexing.selected import purpose
+from torchperf_lint.facts.indexing.selections import selections
+from torchperf_lint.facts.processes.compiled_regions import TRIGGERS
+from torchperf_lint.facts.processes.graph_breaks import Break, graph_breaks
+from torchperf_lint.facts.reads.reads import cause
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.compiling_verdicts import compiled_again
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.compiled_regions import TRIGGERS
-from torchperf_lint.facts.counted_in_compiled import Counted, counted_in_compiled
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.processes.compiled_regions import TRIGGERS
+from torchperf_lint.facts.processes.counted_in_compiled import Counted, counted_in_compiled
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

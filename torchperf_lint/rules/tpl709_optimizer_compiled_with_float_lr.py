@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.compiled_steps import compiled_steps
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.optimizers.compiled_steps import compiled_steps
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

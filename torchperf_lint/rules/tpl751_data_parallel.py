@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.cold import is_cold
-from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.parallel_wrappers import (
+from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.models.wrapping import taken_off_again
+from torchperf_lint.facts.processes.parallel_wrappers import (
     REPLICATES,
     is_given_a_model,
     told_at_its_calls,
@@ -18,10 +19,9 @@ from torchperf_lint.facts.parallel_wrappers import (
     wraps,
     wraps_elsewhere,
 )
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.wrapped_for_once import evaluated_name, is_wrapped_for_once
-from torchperf_lint.facts.wrapping import taken_off_again
+from torchperf_lint.facts.processes.wrapped_for_once import evaluated_name, is_wrapped_for_once
+from torchperf_lint.facts.roles.cold import is_cold
+from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,11 +7,11 @@ from functools import partial
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.collectives import Collective, needless_collectives
-from torchperf_lint.facts.metric_syncs import computed_each_batch
-from torchperf_lint.facts.process_flags import explained
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.processes.collectives import Collective, needless_collectives
+from torchperf_lint.facts.processes.metric_syncs import computed_each_batch
+from torchperf_lint.facts.processes.process_flags import explained
 from torchperf_lint.model import Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

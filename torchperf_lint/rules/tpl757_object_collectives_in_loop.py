@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.hot import Hot
-from torchperf_lint.facts.parameters import per_parameter
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.switches import asked_for
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.hot import Hot
+from torchperf_lint.facts.optimizers.parameters import per_parameter
+from torchperf_lint.facts.processes.switches import asked_for
+from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

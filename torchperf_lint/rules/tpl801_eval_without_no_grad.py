@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.facts.evaluated_by_mode import ByMode, evaluated_by_mode
-from torchperf_lint.facts.evaluated_elsewhere import evaluated_elsewhere
-from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
-from torchperf_lint.facts.evaluated_per_call import evaluated_per_call
-from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
-from torchperf_lint.facts.gradients_in_passes import may_ask_for_gradients
-from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
-from torchperf_lint.facts.hot import Hot, place
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.target_networks import trained_through_targets
-from torchperf_lint.facts.value import Value
-from torchperf_lint.facts.volatile import Fed, fed_volatile
+from torchperf_lint.facts.autograd.evaluated_by_mode import ByMode, evaluated_by_mode
+from torchperf_lint.facts.autograd.evaluated_elsewhere import evaluated_elsewhere
+from torchperf_lint.facts.autograd.evaluated_in_training import EvaluatedBeside, evaluated_in_training
+from torchperf_lint.facts.autograd.evaluated_per_call import evaluated_per_call
+from torchperf_lint.facts.autograd.evaluated_with_grad import Evaluated, evaluated_with_grad
+from torchperf_lint.facts.autograd.gradients_in_passes import may_ask_for_gradients
+from torchperf_lint.facts.autograd.graph_for_nobody import Recorded, recorded_for_nobody
+from torchperf_lint.facts.autograd.target_networks import trained_through_targets
+from torchperf_lint.facts.autograd.volatile import Fed, fed_volatile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.hot import Hot, place
+from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Related, Severity
 from torchperf_lint.rule import SourceRule
 

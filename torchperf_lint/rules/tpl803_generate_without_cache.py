@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.prefix_again import Recomputed, generated_without_cache, recomputed
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.models.prefix_again import Recomputed, generated_without_cache, recomputed
 from torchperf_lint.model import Confidence, Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.one_by_one import OneByOne, one_by_one
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.models.one_by_one import OneByOne, one_by_one
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import keyword, literal
-from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.hot import Hot
-from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import fix_of
+from torchperf_lint.facts.hotness.hot import Hot
+from torchperf_lint.facts.syntax.arguments import keyword, literal
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Verdict
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule

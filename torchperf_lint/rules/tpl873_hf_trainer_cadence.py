@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import keyword, literal
-from torchperf_lint.facts.edits import Editor, fix_of
-from torchperf_lint.facts.framework_runs import is_ordinary, small
-from torchperf_lint.facts.literals import UNKNOWN
-from torchperf_lint.facts.process_flags import explained
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.switches import Mark
-from torchperf_lint.facts.training_arguments import ARGUMENTS, ONLINE
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.fixes.edits import Editor, fix_of
+from torchperf_lint.facts.processes.framework_runs import is_ordinary, small
+from torchperf_lint.facts.processes.process_flags import explained
+from torchperf_lint.facts.processes.switches import Mark
+from torchperf_lint.facts.processes.training_arguments import ARGUMENTS, ONLINE
+from torchperf_lint.facts.syntax.arguments import keyword, literal
+from torchperf_lint.facts.syntax.literals import UNKNOWN
 from torchperf_lint.model import Confidence, Edit, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.arguments import keyword, literal, unpacks_keywords
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.framework_runs import is_ordinary
-from torchperf_lint.facts.lazy_transforms import made_by
-from torchperf_lint.facts.pinning import LOADER_CLASSES
-from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.web_loaders import WEB_LOADER
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.lazy_transforms import made_by
+from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
+from torchperf_lint.facts.loaders.web_loaders import WEB_LOADER
+from torchperf_lint.facts.processes.framework_runs import is_ordinary
+from torchperf_lint.facts.syntax.arguments import keyword, literal, unpacks_keywords
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -1,0 +1,50 @@
+"""Loops around the passes over a loader."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.passes_again import read_again
+
+STEP = """
+for x in loader:
+    model(x.cuda()).sum().backward()
+    optimizer.step()
+"""
+MAKE = "loader = DataLoader(dataset, num_workers=2)\n"
+
+
+def again(body):
+    snippet = f"def train(model: nn.Module, dataset, optimizer, epochs):\n{indent(body, '    ')}"
+    files = texts(snippet)
+    project = Project.of_texts(files)
+    file = SourceFile(project, "a.py", files["a.py"])
+    (site,) = file.calls_of("torch.utils.data.DataLoader")
+    origin = ("a.py", *site.start)
+    found = read_again(project, origin, project.loaders.uses(origin))
+    return found.region.detail if found is not None else None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (MAKE + "for epoch in range(epochs):" + indent(STEP, "    "), "for epoch in range(epochs)"),
+        (MAKE + "while True:" + indent(STEP, "    "), "while True"),
+        (MAKE + "for epoch in range(2):" + indent(STEP, "    "), None),
+        (MAKE + STEP, None),
+        ("for epoch in range(epochs):\n    " + MAKE + indent(STEP, "    "), None),
+        (MAKE + "for epoch in range(epochs):\n    dataset.set_epoch(epoch)" + indent(STEP, "    "), None),
+        (MAKE + "for epoch in range(epochs):\n    loader.dataset.size = epoch" + indent(STEP, "    "), None),
+        (
+            MAKE + "for epoch in range(epochs):\n    loader.sampler.set_epoch(epoch)" + indent(STEP, "    "),
+            "for epoch in range(epochs)",
+        ),
+    ],
+)
+def test_the_loop(body, expected):
+    assert again(body) == expected

@@ -1,0 +1,73 @@
+"""Branches that fill what their test found missing, and those that store it where the test never looks."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchperf_lint.facts.outlines.filled_names import fills_a_name
+from torchperf_lint.facts.outlines.once import set_up_once
+
+
+@pytest.mark.parametrize(
+    ("code", "once"),
+    [
+        ("if key not in cache: cache[key] = make()", True),
+        ("if n not in self.grids: self.grids[n] = make()", True),
+        ("if str(fmax) not in cache: cache[str(fmax)] = make()", True),
+        ("if fmax not in cache: cache[str(fmax) + '_' + str(y.device)] = make()", False),
+        ("if fmax not in cache: cache[f'{fmax}_{y.device}'] = make()", False),
+        ("if name not in cache: cache[key] = make()", True),
+        ("if getattr(self, 'loss', None) is None: self.loss = make()", True),
+        ("if getattr(self, 'loss', None) is None: self.other = make()", False),
+        ("if getattr(self, name, None) is None: self.loss = make()", False),
+        ("if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes", True),
+        ("if self.shapes != shapes: self.grid = make(shapes)", False),
+        ("if self.step != step: self.grid = make(step); self.step = step", False),
+        ("if self.last != step: self.grid = make(step); self.last = step", False),
+        ("if self.last != t: self.grid = make(t); self.last = t", True),  # a length
+        ("if self.cos[0, 0] == 0: self.cos, self.sin = make()", True),
+        ("if self.cos[0, 0] == 0: self.cos = make()", True),
+        ("if self.cos[0, 0] == 0: self.sin = make()", False),
+        ("if self.cos[0, 0] != 0: self.cos = make()", False),
+        ("if cos[0, 0] == 0: cos = make()", False),
+        ("if self.n == 10: self.n = 0", False),
+        ("if self.teacher == 'self': self.teacher = deepcopy(model)", True),
+        ("if self.teacher == 'self': self.other = deepcopy(model)", False),
+        ("if self.mode == 'train': self.mode = 'test'", False),
+        ("if call is not None and key not in CHECKED: CHECKED[key] = call()", True),
+        ("if call is not None and key not in CHECKED: checked[key] = call()", False),
+        ("if key not in CHECKED:\n  try: CHECKED[key] = call()\n  except E: CHECKED[key] = False", True),
+        ("if x is None and y is None: z[0] = make()", False),
+    ],
+)
+def test_what_is_stored_is_found_again(code, once):
+    statement = ast.parse(code).body[0]
+    assert isinstance(statement, ast.If)
+    assert set_up_once(statement) is once
+
+
+@pytest.mark.parametrize(
+    ("code", "once"),
+    [
+        ("bank = None\nfor x in xs:\n    if bank is None: bank = make(x)", True),
+        ("bank = None\nfor x in xs:\n    if rank == 0 and bank is None: bank = make(x)", True),
+        ("bank = None\nfor x in xs:\n    if bank is None:\n        if a: bank = f(x)\n        else: bank = g(x)", True),
+        ("bank = None\nfor x in xs:\n    if bank is None:\n        with no_grad(): bank = f(x)", True),
+        (
+            "bank = None\nfor x in xs:\n    if bank is None:\n        if a: bank = f(x)\n        else: other = g(x)",
+            False,
+        ),
+        ("bank = None\nif bank is None: bank = make(x)", False),
+        ("for x in xs:\n    bank = None\n    if bank is None: bank = make(x)", False),
+        ("bank = None\nfor x in xs:\n    if bank is None: bank = make(x)\n    use(bank)\n    del bank", False),
+        ("bank = None\nfor x in xs:\n    if rank == 0 or bank is None: bank = make(x)", False),
+        ("bank = None\nfor x in xs:\n    if bank is None: other = make(x)", False),
+        ("for _ in epochs:\n    bank = None\n    for x in xs:\n        if bank is None: bank = make(x)", True),
+    ],
+)
+def test_a_loop_fills_a_name_in_its_first_turn(code, once):
+    body = ast.parse(code).body
+    branch = next(node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.If))
+    assert fills_a_name(branch, body) is once

@@ -1,0 +1,167 @@
+"""Collectives of a training step, and who needs them."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.files.project import Project
+from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.processes.collectives import needless_collectives
+
+TRAIN = """\
+import torch.distributed as dist
+
+def train(net: nn.Module, loader: DataLoader, opt):
+    for step, x in enumerate(loader):
+        loss = net(x.cuda()).sum()
+        {before}
+        loss.backward()
+        opt.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "about"),
+    [
+        ("pass", "dist.all_reduce(loss)", ["loss"]),
+        ("pass", "shown = loss.detach(); dist.all_reduce(shown)", ["shown"]),
+        ("pass", "dist.barrier()", [""]),
+        ("pass", "if step % 9 == 0: dist.barrier()", []),
+        ("pass", "dist.all_reduce(x)", []),
+        ("pass", "dist.all_reduce(loss)\n        if loss > 3: break", []),
+        ("dist.all_reduce(loss)", "pass", []),
+        ("n = x.sum(); dist.all_reduce(n); loss = loss / n", "pass", []),
+        ("pass", "open('a').write('b'); dist.barrier()", []),
+    ],
+)
+def test_what_nothing_but_a_display_needs(before, after, about):
+    files = texts(TRAIN.format(before=before, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
+@pytest.mark.parametrize(
+    ("imported", "hook", "barrier", "found"),
+    [
+        ("from composer.utils import dist", "before_train_batch", "dist.barrier()", True),
+        ("import torch.distributed as dist", "batch_end", "dist.barrier()", True),
+        ("from composer.utils import dist", "batch_end", "if state.step % 9 == 0: dist.barrier()", False),
+        ("from composer.utils import dist", "epoch_end", "dist.barrier()", False),
+        ("from elsewhere import dist", "batch_end", "dist.barrier()", False),
+    ],
+)
+def test_a_barrier_in_a_hook_of_every_batch(imported, hook, barrier, found):
+    code = (
+        f"{imported}\nfrom composer import Callback\n\nclass Watch(Callback):\n    def {hook}(self, state, logger):\n"
+    )
+    files = texts(code + f"        {barrier}\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(needless_collectives(file))) is found
+
+
+HELPER = """\
+def reduce_tensor(value):
+    {body}
+    return value
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "about"),
+    [
+        ("dist.all_reduce(value)", "shown = reduce_tensor(loss)", ["loss"]),
+        ("dist.all_reduce(value)", "shown = reduce_tensor(loss.detach()).item()", ["loss.detach()"]),
+        ("dist.all_reduce(value)", "if step % 9 == 0: reduce_tensor(loss)", []),
+        ("dist.all_reduce(value)", "if reduce_tensor(loss) > 3: break", []),
+        ("dist.all_reduce(value)", "shown = reduce_tensor(x)", []),
+        ("value.backward(); dist.all_reduce(value)", "reduce_tensor(loss)", ["value"]),  # a step itself, told inside
+        ("dist.barrier()", "reduce_tensor(loss)", []),
+        ("value = value.sum()", "reduce_tensor(loss)", []),
+    ],
+)
+def test_a_helper_that_only_exchanges(body, after, about):
+    files = texts(HELPER.format(body=body) + TRAIN.format(before="pass", after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
+def test_a_sum_of_losses():
+    text = TRAIN.format(before="pass", after="total += loss.detach(); dist.all_reduce(total)")
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == ["total"]
+
+
+WAITING = """\
+def synchronize(kind="", path=""):
+    {body}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "about"),
+    [
+        ("dist.barrier()", "synchronize()", [""]),
+        ("return dist.barrier()", "synchronize()", [""]),
+        ("if dist.get_world_size() == 1: return\n    dist.barrier()", "synchronize()", [""]),
+        ("n = dist.get_world_size()\n    if n > 1: dist.barrier()", "synchronize()", [""]),
+        ("if kind: kind.hvd.allreduce(0, name='barrier')\n    else: kind.dist.barrier()", "synchronize()", [""]),
+        ("dist.barrier()", "if step % 9 == 0: synchronize()", []),
+        ("dist.barrier()", "open('a').write('b'); synchronize()", []),
+        ("open(path).read()\n    dist.barrier()", "synchronize()", []),
+        ("if kind: kind.hvd.allreduce(0)\n    else: kind.dist.barrier()", "synchronize()", []),
+        ("with open(path): dist.barrier()", "synchronize()", []),
+        ("torch.cuda.synchronize()", "synchronize()", []),
+        ("pass", "synchronize()", []),
+    ],
+)
+def test_a_helper_that_only_waits(body, after, about):
+    files = texts(WAITING.format(body=body) + TRAIN.format(before="pass", after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    found = list(needless_collectives(file))
+    assert [each.about for each in found] == about
+    assert all(each.inside is not None and each.inside.callee.endswith("dist.barrier") for each in found)
+
+
+METHOD = """\
+from accelerate import Accelerator
+
+class Trainer:
+    def __init__(self, net: nn.Module, loader, opt):
+        self.accelerator = Accelerator()
+        self.net, self.batches, self.opt, self.done = net, iter(loader), opt, 0
+
+    def train_step(self):
+        {step}
+        self.opt.step()
+        {after}
+
+    def train(self):
+        while self.done < 10_000:
+            self.train_step()
+            self.done += 1
+"""
+BACKWARD = "self.accelerator.backward(self.net(next(self.batches)))"
+
+
+@pytest.mark.parametrize(
+    ("step", "after", "behind_files"),
+    [
+        (BACKWARD, "self.accelerator.wait_for_everyone()", [False]),
+        (
+            BACKWARD,
+            "self.accelerator.wait_for_everyone()\n        if not self.done % 99: torch.save(self.net, 'net.pt')",
+            [True],
+        ),
+        (BACKWARD, "if not self.done % 99: self.accelerator.wait_for_everyone()", []),
+        ("pass", "self.accelerator.wait_for_everyone()", []),
+    ],
+)
+def test_barriers_in_the_method_of_a_step(step, after, behind_files):
+    files = texts(METHOD.format(step=step, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.behind_files for found in needless_collectives(file)] == behind_files

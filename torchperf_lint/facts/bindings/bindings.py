@@ -1,0 +1,391 @@
+"""Bindings of one scope: every assignment of a name, with the blocks around it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from torchperf_lint.facts.outlines.records import Position
+from torchperf_lint.facts.outlines.signatures import default_lambdas
+from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.expressions_written import as_written
+from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, side_by_side
+
+HANDLER = "except"
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_BINDING = frozenset((ast.NamedExpr, ast.Lambda, ast.Call, ast.IfExp, *_COMPREHENSIONS))
+"""Expressions that may bind a name, or say what one is."""
+_PLAIN = frozenset((ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Delete))
+"""Statements that bind no name by themselves and hold no others: half of all."""
+_LEFT_OF = {"assign": "rest", "loop": "rest of each"}
+BlockPath = tuple[tuple[int, str], ...]
+"""The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
+
+
+class Definition(NamedTuple):
+    """One binding of a name.
+
+    how: assign, item (the `index`-th of what `value` unpacks to), loop (an element of `value`), augmented, with,
+    named (an import, function or class), rest and rest of each (`a, *name = value`, `for a, *name in value`: what is
+    left from the `index`-th on), other (nothing is known: a lambda's parameter).
+    """
+
+    how: str
+    value: ast.expr | None
+    index: tuple[int, ...]  # type: ignore[assignment]  # hides tuple.index, which nobody calls
+    at: Position
+    end: Position
+    """The name is bound after this place."""
+    block: BlockPath
+    within: tuple[Position, Position] | None = None
+    """For the variable of a comprehension or lambda: the span in which it is bound."""
+    tries: tuple[int, ...] = ()
+    """The lines of the `try` statements whose bodies it stands in."""
+    alone: tuple[int, ...] = ()
+    """The lines of the `if`s around it that nobody gets past but through its branch: the other one raises or leaves."""
+
+
+class Narrowing(NamedTuple):
+    """A stretch of code in which an `isinstance` test of a name holds, or is known not to hold."""
+
+    name: str
+    classes: str
+    """The classes as written."""
+    holds: bool
+    start: Position
+    end: Position
+    line: int
+    elements: bool = False
+    """Whether all elements were tested: `all(isinstance(s, float) for s in sigma)`."""
+    asserted: bool = False
+    """Whether nothing goes on where it does not hold: `assert isinstance(x, Tensor)`."""
+
+
+def told_together(around: list[Narrowing], bound: Position) -> Narrowing | None:
+    """The innermost of the tests around a place, with all classes that it and others since a binding have ruled out."""
+    if not around or around[0].holds:
+        return around[0] if around else None
+    excluded = [test.classes for test in around if not test.holds and (bound < test.start or test is around[0])]
+    return around[0]._replace(classes=f"({', '.join(excluded)})") if len(excluded) > 1 else around[0]
+
+
+_LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """`if test: return`, after which the test is known not to hold."""
+    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _LEAVING)
+
+
+def _until_bound(name: str, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """The statements before the first that binds a name anew."""
+    for number, statement in enumerate(statements):
+        parts = (n for n in ast.walk(statement) if isinstance(n, ast.Name | ast.Attribute))
+        if any(isinstance(part.ctx, ast.Store) and chain(part) == name for part in parts):
+            return statements[:number]
+    return statements
+
+
+class Collector:
+    """Walks one scope's statements with a stack of its own and records every binding."""
+
+    def __init__(self, at: Callable[..., Position]) -> None:
+        self.at = at
+        self.found: dict[str, list[Definition]] = {}
+        self.attributes: dict[str, list[Definition]] = {}
+        """`name.attribute` -> its assignments."""
+        self.spans: list[tuple[Position, Position, BlockPath]] = []
+        self.narrowed: list[Narrowing] = []
+        self.withs: list[tuple[Position, Position, ast.expr]] = []
+        """(start, end, context) of each `with` block."""
+        self.stack: list[tuple[Sequence[ast.stmt], BlockPath, tuple[int, ...], tuple[int, ...]]] = []
+        self.tries: tuple[int, ...] = ()
+        self.alone: tuple[int, ...] = ()
+
+    def run(self, statements: Sequence[ast.stmt]) -> None:
+        """Collect from the statements of one scope."""
+        self.stack.append((statements, (), (), ()))
+        while self.stack:
+            block, path, self.tries, self.alone = self.stack.pop()
+            if path and block:
+                self.spans.append((self.at(block[0]), self.at(block[-1], end=True), path))
+            for number, statement in enumerate(block):
+                self._statement(statement, path)
+                if number + 1 < len(block) and _leaves(statement):
+                    assert isinstance(statement, ast.If)
+                    self._narrow(statement.test, block[number + 1], block[-1], False)
+                if isinstance(statement, ast.Assert):
+                    self._asserted(statement.test, block[number + 1 :])
+        # What is only ever imported or defined is the business of types.py.
+        for name in [n for n, found in self.found.items() if all(d.how == "named" for d in found)]:
+            del self.found[name]
+
+    def _inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
+        if statements:
+            self.stack.append((statements, (*path, (line, branch)), self.tries, self.alone))
+
+    def _branch(self, node: ast.If, statements: Sequence[ast.stmt], path: BlockPath, branch: str) -> None:
+        """A branch of an `if`; what binds a name in the only one that goes on has bound it for all that follows."""
+        other = node.orelse if branch == "body" else node.body
+        alone = (*self.alone, node.lineno) if other and isinstance(other[-1], _LEAVING) else self.alone
+        if statements:
+            self.stack.append((statements, (*path, (node.lineno, branch)), self.tries, alone))
+
+    def _statement(self, node: ast.stmt, path: BlockPath) -> None:
+        kind = type(node)
+        if kind in _PLAIN:
+            pass
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._target(target, "assign", node.value, (), self.at(node, end=True), path)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self._target(node.target, "assign", node.value, (), self.at(node, end=True), path)
+        elif isinstance(node, ast.AugAssign):
+            self._augmented(node, path)
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            start = self.at(node.body[0])
+            inside = (*path, (node.lineno, "loop"))
+            self._target(node.target, "loop", node.iter, (), start, inside)
+            self._inner(node.body, path, node.lineno, "loop")
+            self._inner(node.orelse, path, node.lineno, "else")
+        elif isinstance(node, ast.While):
+            self._inner(node.body, path, node.lineno, "loop")
+            self._inner(node.orelse, path, node.lineno, "else")
+        else:
+            self._compound(node, path)
+        self._expressions(node, path)
+
+    def _compound(self, node: ast.stmt, path: BlockPath) -> None:
+        if isinstance(node, ast.If):
+            self._narrow(node.test, node.body[0], node.body[-1], True)
+            if node.orelse:
+                self._narrow(node.test, node.orelse[0], node.orelse[-1], False)
+            self._branch(node, node.body, path, "body")
+            self._branch(node, node.orelse, path, "else")
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                self.withs.append((self.at(node.body[0]), self.at(node.body[-1], end=True), item.context_expr))
+                if item.optional_vars is not None:
+                    self._target(item.optional_vars, "with", item.context_expr, (), self.at(node.body[0]), path)
+            # A `with` block always runs: it is no branch.
+            self.stack.append((node.body, path, self.tries, self.alone))
+        elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+            self._try(node, path)  # type: ignore[arg-type]
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                self._inner(case.body, path, node.lineno, f"case{case.body[0].lineno}")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                self._named(alias.asname or alias.name.partition(".")[0], node, path)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            self._defined(node, path)
+
+    def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, path: BlockPath) -> None:
+        self._named(node.name, node, path)
+        for default in default_lambdas(node):
+            self._lambda(default, (), path)
+
+    def _try(self, node: ast.Try, path: BlockPath) -> None:
+        # Its body, too, is no branch for what follows; only a handler may find it cut short.
+        self.stack.append((node.body, path, (*self.tries, node.lineno), self.alone))
+        for handler in node.handlers:
+            self._inner(handler.body, path, node.lineno, f"{HANDLER}{handler.lineno}")
+        self._inner(node.orelse, path, node.lineno, "try-else")
+        self.stack.append((node.finalbody, path, self.tries, self.alone))
+
+    def _named(self, name: str, node: ast.stmt, path: BlockPath) -> None:
+        at, end = self.at(node), self.at(node, end=True)
+        self._add(name, Definition("named", None, (), at, end, path, None, self.tries, self.alone))
+
+    def _augmented(self, node: ast.AugAssign, path: BlockPath) -> None:
+        if isinstance(node.target, ast.Name):
+            value = ast.BinOp(left=ast.Name(id=node.target.id, ctx=ast.Load()), op=node.op, right=node.value)
+            ast.copy_location(value, node)
+            ast.copy_location(value.left, node.target)
+            at, end = self.at(node), self.at(node, end=True)
+            made = Definition("augmented", value, (), at, end, path, None, self.tries, self.alone)
+            self._add(node.target.id, made)
+        elif isinstance(node.target, ast.Attribute):
+            self._attribute(node.target, "augmented", node.value, (), self.at(node, end=True), path)
+
+    def _target(
+        self, node: ast.expr, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
+    ) -> None:
+        if isinstance(node, ast.Name):
+            kind = "item" if index and how == "assign" else how
+            made = Definition(kind, value, index, self.at(node), end, path, None, self.tries, self.alone)
+            self._add(node.id, made)
+        elif isinstance(node, ast.Starred):
+            self._target(node.value, _LEFT_OF.get(how, "other"), value, index, end, path)
+        elif isinstance(node, ast.Tuple | ast.List):
+            parts = side_by_side(node, value) if how == "assign" and not index else None
+            for position, item in enumerate(node.elts):
+                if parts is not None:
+                    self._target(item, how, parts[position], (), end, path)
+                else:
+                    self._target(item, how, value, (*index, position), end, path)
+        elif isinstance(node, ast.Attribute):
+            self._attribute(node, "item" if index and how == "assign" else how, value, index, end, path)
+
+    def _attribute(
+        self, node: ast.Attribute, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
+    ) -> None:
+        if isinstance(node.value, ast.Name):
+            definition = Definition(how, value, index, self.at(node), end, path, None, self.tries, self.alone)
+            self.attributes.setdefault(f"{node.value.id}.{node.attr}", []).append(definition)
+
+    def _add(self, name: str, definition: Definition) -> None:
+        self.found.setdefault(name, []).append(definition)
+
+    def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
+        """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""
+        stack: list[Any] = [child for child in CHILDREN[type(node)](node) if isinstance(child, ast.expr)]
+        while stack:
+            current = stack.pop()
+            kind = type(current)
+            if kind in LEAVES:
+                continue
+            if kind not in _BINDING:
+                stack += CHILDREN[kind](current)
+                continue
+            if kind is ast.NamedExpr:
+                end = self.at(current, end=True)
+                self._target(current.target, "assign", current.value, (), end, path)
+            elif kind is ast.Call:
+                self._mapped(current, path)
+            elif kind in _COMPREHENSIONS:
+                self._comprehension(current, path)
+            elif kind is ast.Lambda:
+                self._lambda(current, (), path)
+            else:
+                self._narrow(current.test, current.body, current.body, True)
+                self._narrow(current.test, current.orelse, current.orelse, False)
+            # Below an expression stand expressions; a lambda's parameters hold defaults, which bind nothing here.
+            stack += [child for child in CHILDREN[kind](current) if not isinstance(child, ast.arguments)]
+
+    def _mapped(self, node: ast.Call, path: BlockPath) -> None:
+        """`map(lambda x: ..., rows)`: what the lambda takes are elements of the rows."""
+        if len(node.args) > 1 and isinstance(node.args[0], ast.Lambda) and chain(node.func) == "map":
+            self._lambda(node.args[0], node.args[1:], path)
+
+    def _narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
+        """Record what `isinstance(name, classes)` or `is_tensor(name)` says about the code from `first` to `last`."""
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for part in test.values:
+                # What is left where one of two tests fails is told of elements only: those are a hint, no proof.
+                if holds or _of_all(part)[1]:
+                    self._narrow(part, first, last, holds)
+        span = (self.at(first), self.at(last, end=True))
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            name, either = _either_asked(test)
+            if name:
+                self.narrowed.append(Narrowing(name, either, holds, *span, test.lineno))
+            return
+        test, elements = _of_all(test)
+        exactly = _exact_class_asked(test)
+        if exactly is not None and not elements:
+            name, asked_for, equal = exactly
+            self.narrowed.append(Narrowing(name, asked_for, holds is equal, *span, test.lineno))
+            return
+        classes = _classes_asked(test)
+        if classes is None or not isinstance(test, ast.Call):
+            return
+        if elements:
+            self.narrowed.append(Narrowing(elements, classes, holds, *span, test.lineno, True))
+            return
+        self.narrowed.append(Narrowing(chain(test.args[0]), classes, holds, *span, test.lineno))
+
+    def _asserted(self, test: ast.expr, rest: Sequence[ast.stmt]) -> None:
+        """Record what an `assert` says about the code that follows, as far as the name is not bound anew."""
+        for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+            inner = part.operand if isinstance(part, ast.UnaryOp) else part
+            if _classes_asked(inner) is not None and isinstance(inner, ast.Call):
+                follow = _until_bound(chain(inner.args[0]), rest)
+                if follow:
+                    self._narrow(part, follow[0], follow[-1], True)
+                    self.narrowed[-1] = self.narrowed[-1]._replace(asserted=True)
+
+    def _comprehension(self, node: ast.expr, path: BlockPath) -> None:
+        span = (self.at(node), self.at(node, end=True))
+        for generator in node.generators:  # type: ignore[attr-defined]
+            collector = Collector(self.at)
+            collector._target(generator.target, "loop", generator.iter, (), span[0], path)
+            for name, definitions in collector.found.items():
+                for part in self._spans(node, name, span):
+                    for definition in definitions:
+                        self._add(name, definition._replace(within=part, tries=self.tries, alone=self.alone))
+
+    def _spans(self, node: ast.expr, name: str, span: tuple[Position, Position]) -> Iterator[tuple[Position, Position]]:
+        """Where a variable of a comprehension holds: all over it, but for what is gone through first.
+
+        In `[x.flip(0) for x in x]` the last `x` is the one from around it.
+        """
+        first = node.generators[0].iter  # type: ignore[attr-defined]
+        if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(first)):
+            yield span[0], self.at(first)
+            yield self.at(first, end=True), span[1]
+        else:
+            yield span
+
+    def _lambda(self, node: ast.expr, over: Sequence[ast.expr], path: BlockPath) -> None:
+        """A lambda's parameters: elements of what it is mapped over, or nothing is known."""
+        assert isinstance(node, ast.Lambda)
+        span = (self.at(node), self.at(node, end=True))
+        for position, argument in enumerate(node.args.args):
+            how, value = ("loop", over[position]) if position < len(over) else ("other", None)
+            if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
+                made = Definition(how, value, (), span[0], span[0], path, span, self.tries, self.alone)
+                self._add(argument.arg, made)
+
+
+_OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})
+"""What code asks for that takes tensors and plain numbers: `value.item() if hasattr(value, "item") else value`."""
+
+
+def _either_asked(test: ast.BoolOp) -> tuple[str, str]:
+    """The name and all classes of `isinstance(x, float) or isinstance(x, int)`; empty where it asks something else."""
+    asked = [_classes_asked(part) for part in test.values]
+    names = {chain(part.args[0]) for part in test.values if isinstance(part, ast.Call) and part.args}
+    classes = [each for each in asked if each is not None]
+    return (names.pop(), f"({', '.join(classes)})") if len(names) == 1 and len(classes) == len(asked) else ("", "")
+
+
+def _of_all(test: ast.expr) -> tuple[ast.expr, str]:
+    """The test of each element in `all(isinstance(s, float) for s in sigma)`, and the chain of what holds them."""
+    if not isinstance(test, ast.Call) or chain(test.func) != "all" or len(test.args) != 1:
+        return test, ""
+    made = test.args[0]
+    if not isinstance(made, ast.GeneratorExp | ast.ListComp) or len(made.generators) != 1:
+        return test, ""
+    return made.elt, chain(made.generators[0].iter)
+
+
+def _exact_class_asked(test: ast.expr) -> tuple[str, str, bool] | None:
+    """`type(x) == list`, `type(x) is not dict`, `type(x) in (list, tuple)`: of what, which, and whether it is asked
+    to be one of them."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Call):
+        return None
+    if chain(test.left.func) != "type" or len(test.left.args) != 1:
+        return None
+    if not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        return None
+    classes = ast.unparse(test.comparators[0])
+    if isinstance(test.comparators[0], ast.List):
+        classes = f"({classes[1:-1]})"
+    return chain(test.left.args[0]), classes, isinstance(test.ops[0], ast.Eq | ast.Is | ast.In)
+
+
+def _classes_asked(test: ast.expr) -> str | None:
+    """The classes that `isinstance(x, classes)` or `torch.is_tensor(x)` asks for; None for other tests."""
+    if not isinstance(test, ast.Call):
+        return None
+    asked = chain(test.func)
+    if asked == "isinstance" and len(test.args) == 2:
+        return as_written(test.args[1])
+    if asked == "hasattr" and len(test.args) == 2:
+        return "torch.Tensor" if isinstance(test.args[1], ast.Constant) and test.args[1].value in _OF_TENSORS else None
+    return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None

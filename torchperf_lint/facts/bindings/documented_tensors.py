@@ -1,0 +1,20 @@
+"""Whether a parameter is a tensor by its function's documentation, asked by name and kept."""
+
+from __future__ import annotations
+
+import ast
+from weakref import WeakKeyDictionary
+
+from torchperf_lint.facts.bindings.bodies import Body
+from torchperf_lint.facts.outlines.documented import documented
+
+_known: WeakKeyDictionary[Body, dict[int, frozenset[str]]] = WeakKeyDictionary()
+
+
+def is_documented_tensor(body: Body, function: int, name: str) -> bool:
+    """Whether the documentation of a function says of a parameter that it is a tensor, and nothing besides."""
+    known = _known.setdefault(body, {})
+    if function not in known:
+        node = body.functions.get(function)
+        known[function] = frozenset(documented(node) if isinstance(node, ast.FunctionDef) else ())
+    return name in known[function]

@@ -1,0 +1,460 @@
+"""What a chain denotes at a place: imports, bindings, attributes from any method, what functions return.
+
+Nominal only: which class or function. What kind of value and on which device is values.py's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.call_graph.index import LOADING, FunctionKey, Index, Thing
+from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
+from torchperf_lint.facts.outlines.records import Binding, Function
+from torchperf_lint.facts.syntax.canonical import canonical
+from torchperf_lint.patterns import pattern
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.call_graph.given_functions import GivenFunctions
+
+MAX_STEPS = 6
+FEW_OVERRIDES = 4
+"""A call through a base class with more overrides than this says nothing about any one of them."""
+_HEAD = pattern(r"\w+")
+_PARTS = pattern(r"\.\w+|\(\)|\[\w*\]")
+
+
+class Types:
+    """Resolves chains within one project.
+
+    Answers are kept by depth: each binding followed goes one deeper, MAX_STEPS ends it, so that what is bound to
+    itself ends too and an answer never depends on who asked first.
+    """
+
+    def __init__(self, index: Index, given: GivenFunctions | None = None) -> None:
+        self.index = index
+        self.given = given
+        """What callers pass for parameters; None leaves that unknown."""
+        self._things: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
+        self._names: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
+        self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
+        self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._nested: dict[str, dict[tuple[int, str], int]] = {}
+        self._locals: dict[str, frozenset[str]] = {}
+        self._chains_returned: dict[str, dict[int, list[str]]] = {}
+        self._built: dict[tuple[str, int], bool] = {}
+        self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
+        self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
+
+    def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
+        """Everything the chain may denote in that function, best evidence first; empty when unknown."""
+        key = (path, function, chain, depth)
+        found = self._things.get(key)
+        if found is None:
+            # What no function of the file binds is the same in all of them.
+            if function and split(chain)[0] not in self._local_names(path):
+                found = self.things(path, 0, chain, depth)
+            else:
+                found = self._find_things(path, function, chain, depth)
+            self._things[key] = found
+        return found
+
+    def _find_things(self, path: str, function: int, chain: str, depth: int) -> tuple[Thing, ...]:
+        if depth > MAX_STEPS or "?" in chain or not chain:
+            return ()
+        head, parts = split(chain)
+        found = self.name(path, function, head, depth)
+        moved = False
+        for number, part in enumerate(parts):
+            if not found:
+                return ()
+            if moved:
+                moved = False
+                continue
+            if part in _SAME and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
+                moved = True
+                continue
+            if len(found) == 1:
+                found = self.step(found[0], part, depth)
+            else:
+                found = _unique(t for thing in found for t in self.step(thing, part, depth))
+        return found
+
+    def thing(self, path: str, function: int, chain: str) -> Thing | None:
+        """The first thing the chain denotes, or None when unknown."""
+        found = self.things(path, function, chain)
+        return found[0] if found else None
+
+    def name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
+        """What a plain name denotes in a function."""
+        key = (path, function, name, depth)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = self._name(path, function, name, depth)
+        return found
+
+    def _name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
+        outline = self.index.outlines[path]
+        scope = function
+        while scope >= 0:
+            record = outline.functions[scope]
+            found = self._local(path, scope, record, name, depth)
+            if found is not None:
+                return found
+            scope = record.parent
+        member = self.index.member(path, name)
+        if member is not None:
+            return (member,)
+        return (Thing("external", dotted=f"builtins.{name}"),) if name in _BUILTINS else ()
+
+    def _local_names(self, path: str) -> frozenset[str]:
+        """The names that a file's code binds, parameters and nested functions among them; imports are not."""
+        if path not in self._locals:
+            outline = self.index.outlines[path]
+            bound = [binding.target for binding in outline.bindings]
+            taken = [parameter.name for function in outline.functions for parameter in function.parameters]
+            self._locals[path] = frozenset((*bound, *taken, *(function.name for function in outline.functions)))
+        return self._locals[path]
+
+    def _local(self, path: str, scope: int, record: Function, name: str, depth: int) -> tuple[Thing, ...] | None:
+        own = record.parameters[0].name if record.class_index >= 0 and record.parameters else None
+        if name == own and "staticmethod" not in record.decorators:
+            kind = "class" if "classmethod" in record.decorators else "instance"
+            return (Thing(kind, path, record.class_index),)
+        bound = self.bindings(path).get((scope, name))
+        if bound:
+            found = _unique(t for b in bound for t in self._bound(path, scope, b, depth))
+            if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
+                return found
+        for parameter in record.parameters:
+            if parameter.name == name:
+                told = self.annotated(path, record.parent, parameter.annotation, depth)
+                vague = all(t.kind == "external" and t.dotted.startswith(_VAGUE) for t in told)
+                return ((self.given and self.given.of(path, scope, name)) or told) if vague else told
+        if scope > 0:
+            index = self._nested_functions(path).get((scope, name))
+            if index is not None:
+                return (Thing("function", path, index),)
+        return None
+
+    def _nested_functions(self, path: str) -> dict[tuple[int, str], int]:
+        """(function around it, name) -> the first function defined so."""
+        if path not in self._nested:
+            functions = list(enumerate(self.index.outlines[path].functions))
+            own = {(f.parent, f.name): index for index, f in reversed(functions) if f.class_index < 0}
+            self._nested[path] = own
+        return self._nested[path]
+
+    def annotated(self, path: str, function: int, annotation: str, depth: int = 0) -> tuple[Thing, ...]:
+        """An instance of the class that an annotation names."""
+        if not annotation:
+            return ()
+        return _unique(
+            t
+            for thing in self.things(path, max(function, 0), annotation, depth + 1)
+            for t in self.step(thing, "()", depth)
+        )
+
+    def _bound(self, path: str, scope: int, binding: Binding, depth: int) -> tuple[Thing, ...]:
+        return self.bound_to(path, scope, binding.value, depth)
+
+    def bound_to(self, path: str, scope: int, value: str, depth: int = 0) -> tuple[Thing, ...]:
+        """What a binding's value stands for: a chain, an annotation, a partial, a table, an item of one."""
+        if value.startswith(":"):
+            return self.annotated(path, scope, value[1:], depth)
+        if value[:1] not in _MARKS:
+            return self.things(path, scope, value, depth + 1)
+        if value.startswith(TABLE):
+            entries = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            known = any(t.kind in ("function", "class", "instance", "partial") for t in entries)
+            return (Thing("table", path, scope, value[1:]),) if known else ()
+        if value.startswith(ITEM):
+            tables = self.things(path, scope, value[1:], depth + 1)
+            listed = [t for t in tables if t.kind in ("function", "partial", "instance")]  # what callers pass in a list
+            inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
+            return _unique(iter([*listed, *inside]))
+        if value.startswith(CHOICE):
+            options = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            # Of functions of libraries aliases.py knows more: which arguments they get, which of them is meant.
+            return () if any(t.kind == "external" for t in options) else options
+        count, _, of = value[1:].partition(":")
+        found = self.things(path, scope, of, depth + 1)
+        if not found or found[0].kind == "external":
+            return (Thing("external", dotted="functools.partial()"),)
+        return tuple(t._replace(kind="partial", dotted=count) if t.kind == "function" else t for t in found)
+
+    def bindings(self, path: str) -> dict[tuple[int, str], list[Binding]]:
+        """(function, target) -> bindings of one file, in order."""
+        if path not in self._bindings:
+            table: dict[tuple[int, str], list[Binding]] = {}
+            for binding in self.index.outlines[path].bindings:
+                table.setdefault((binding.function, binding.target), []).append(binding)
+            self._bindings[path] = table
+        return self._bindings[path]
+
+    # -- one part further --------------------------------------------------------------------------
+
+    def step(self, thing: Thing, part: str, depth: int) -> tuple[Thing, ...]:
+        """What `.name`, `()` or `[i]` after a thing denotes."""
+        if part in _OTHER_CONSTRUCTORS and self._is_loaded_model(thing, part):
+            return (thing,)
+        if thing.kind == "external":
+            return _of_library(thing.dotted + part)
+        if thing.kind == "table":
+            return self._in_table(thing, part, depth)
+        if part == "()":
+            return self._called(thing, depth)
+        if part.startswith("["):
+            return ()
+        if thing.kind == "module":
+            member = self.index.member(thing.path, part[1:])
+            return (member,) if member else self.name(thing.path, 0, part[1:], depth + 1)
+        if thing.kind in ("class", "instance"):
+            return self.attribute(thing, part[1:], depth)
+        return ()
+
+    def _in_table(self, table: Thing, part: str, depth: int) -> tuple[Thing, ...]:
+        """What `TABLE[name]` or `TABLE.get(name)` may be: any of the entries."""
+        if part in (".get", ".pop"):
+            return (table._replace(kind="getter"),)
+        if not part.startswith("["):
+            return ()
+        chains = table.dotted.split("|")
+        return _unique(t for c in chains for t in self.things(table.path, table.index, c, depth + 1))
+
+    def _is_model(self, thing: Thing, part: str) -> bool:
+        """Whether a thing is a module, whose `.cuda()` is or calls that of `nn.Module`: it gives the module itself."""
+        if thing.kind == "instance":
+            own = self.index.method(thing, part[1:])
+            given = [c for f, c in self.index.outlines[own.path].returns if f == own.index] if own is not None else []
+            passes = own is None or (bool(given) and all(chain in (f"super(){part}()", "self") for chain in given))
+            return passes and self.is_module_class(thing)
+        return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
+
+    def _is_loaded_model(self, thing: Thing, part: str) -> bool:
+        """Whether a class is a model that `from_pretrained` makes as a call of the class does."""
+        if thing.kind == "external":
+            return bool(_LOADED.match(thing.dotted)) and is_module_name(thing.dotted)
+        if thing.kind != "class" or self.index.method(thing, part[1:]) is not None:
+            return False
+        return any(_LOADED.match(name) for name in self.index.external_bases(thing)) and self.is_module_class(thing)
+
+    def _called(self, thing: Thing, depth: int) -> tuple[Thing, ...]:
+        if thing.kind == "class":
+            return (Thing("instance", thing.path, thing.index),)
+        if thing.kind == "instance":
+            key = self.index.method(thing, "forward") or self.index.method(thing, "__call__")
+            return self.returned(key, depth) if key else ()
+        if thing.kind in ("function", "partial"):
+            return self.returned(FunctionKey(thing.path, thing.index), depth)
+        return self._in_table(thing, "[]", depth) if thing.kind == "getter" else ()
+
+    def returned(self, key: FunctionKey, depth: int = 0) -> tuple[Thing, ...]:
+        """What a function returns, from the chains in its return statements."""
+        kept = (key, depth)
+        if kept not in self._returns:
+            chains = self._return_chains(key.path).get(key.index, ())
+            self._returns[kept] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
+        return self._returns[kept]
+
+    def _return_chains(self, path: str) -> dict[int, list[str]]:
+        """Function -> the chains in its return statements."""
+        if path not in self._chains_returned:
+            table: dict[int, list[str]] = {}
+            for function, chain in self.index.outlines[path].returns:
+                table.setdefault(function, []).append(chain)
+            self._chains_returned[path] = table
+        return self._chains_returned[path]
+
+    def attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
+        """What `thing.name` denotes: a method, or what any method of the class or its bases assigns to it."""
+        key = (thing.path, thing.index, name, depth)
+        if key not in self._attributes:
+            self._attributes[key] = self._attribute(thing, name, depth)
+        return self._attributes[key]
+
+    def _attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
+        found: list[Thing] = []
+        for cls in self.index.ancestry(thing):
+            if cls.kind == "external":
+                found.append(Thing("external", dotted=f"{cls.dotted}().{name}"))
+                continue
+            method = self.index.record(cls).methods.get(name)
+            if method is not None:
+                record = self.index.outlines[cls.path].functions[method]
+                if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
+                    return self.returned(FunctionKey(cls.path, method), depth)
+                return (Thing("function", cls.path, method),)
+            found.extend(self._field(cls, name, depth))
+            for binding in self.self_bindings(cls, name):
+                found.extend(self._bound(cls.path, binding.function, binding, depth))
+            if found:
+                return _unique(iter(found))
+        return _unique(iter(found))
+
+    def _field(self, cls: Thing, name: str, depth: int) -> list[Thing]:
+        """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""
+        record = self.index.record(cls)
+        told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
+        things = (t for b in told for t in self._bound(cls.path, b.function, b, depth))
+        return [thing for thing in things if thing.kind == "instance"]
+
+    def self_bindings(self, cls: Thing, name: str) -> list[Binding]:
+        """Every `self.name = ...` in the methods of one class."""
+        table = self._class_bindings.get(cls.path)
+        if table is None:
+            table = self._class_bindings[cls.path] = {}
+            outline = self.index.outlines[cls.path]
+            for binding in outline.bindings:
+                index = outline.functions[binding.function].class_index
+                head, _, rest = binding.target.partition(".")
+                parameters = outline.functions[binding.function].parameters
+                if index >= 0 and rest and parameters and head == parameters[0].name:
+                    table.setdefault((index, rest), []).append(binding)
+        return table.get((cls.index, name), [])
+
+    # -- questions rules ask -----------------------------------------------------------------------
+
+    def is_module_class(self, thing: Thing) -> bool:
+        """Whether a class or instance of the project derives from `torch.nn.Module`."""
+        bases = self.index.external_bases(thing)
+        by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+        by_name = by_name or self._is_written_as_one(thing)
+        return by_name or self._is_built_as_one(thing)
+
+    def _is_module_by_name(self, thing: Thing, bases: tuple[str, ...]) -> bool:
+        """A class with a `forward`, derived from what is called a module elsewhere: `FairseqCriterion`, `BaseHead`."""
+        return any(map(_MODULE_BY_NAME.search, bases)) and self.index.method(thing, "forward") is not None
+
+    def _is_written_as_one(self, thing: Thing) -> bool:
+        """A class with a `forward`, derived from a `Module` that a star import of another library brings."""
+        if thing.kind not in ("class", "instance") or not self.index.outlines[thing.path].stars:
+            return False
+        written = [base for base in self.index.record(thing).bases if base in ("Module", "nn.Module")]
+        unread = bool(written) and not self.index.bases(thing)
+        return unread and "forward" in self.index.record(thing).methods
+
+    def _is_built_as_one(self, thing: Thing) -> bool:
+        """Whether a class whose base nobody here can read has a `forward`, and parts that are modules."""
+        key = (thing.path, thing.index)
+        if thing.kind not in ("class", "instance"):
+            return False
+        if key not in self._built:
+            self._built[key] = False  # its parts may be of its own class
+            self._built[key] = self._has_modules(thing)
+        return self._built[key]
+
+    def _has_modules(self, thing: Thing) -> bool:
+        record, own = self.index.record(thing), self.index.outlines[thing.path]
+        unread = len(record.bases) > len(self.index.bases(thing)) and any(base not in own.tops for base in record.bases)
+        start = record.methods.get("__init__")
+        if not unread or start is None or "forward" not in record.methods:
+            return False
+        made = (b.value for b in own.bindings if b.function == start and b.target.startswith("self."))
+        things = (t for value in made if value.endswith("()") for t in self.things(thing.path, start, value[:-2]))
+        return any(t.kind == "external" and is_module_name(t.dotted) for t in things)
+
+    def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
+        """The project functions that a call may run, overrides in subclasses included."""
+        key = (path, function, callee)
+        found = self._targets.get(key)
+        if found is None:
+            found = self._targets[key] = self._find_targets(path, function, callee)
+        return found
+
+    def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
+        found: list[FunctionKey] = []
+        for thing in self.things(path, function, callee):
+            key = self._runs(thing)
+            if key is not None:
+                found.extend(self._overrides(key, callee))
+        if callee.startswith("super()."):
+            own = self.index.class_of(path, function)
+            for base in self.index.bases(own) if own else ():
+                key = self.index.method(base, callee[8:]) if base.kind == "class" else None
+                found.extend([key] if key else [])
+        return list(dict.fromkeys(found))
+
+    def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
+        """What a call may run: of its own methods any override; of another object's, where there are few."""
+        if "." not in callee:
+            return [key]
+        overrides = self.index.overrides(key)
+        own = callee.startswith("self.") and callee.count(".") == 1
+        return overrides if own or len(overrides) <= FEW_OVERRIDES else [key]
+
+    def _runs(self, thing: Thing) -> FunctionKey | None:
+        if thing.kind in ("function", "partial"):
+            return FunctionKey(thing.path, thing.index)
+        if thing.kind == "class":
+            return self.index.method(thing, "__init__")
+        if thing.kind == "instance":
+            if self.is_module_class(thing):
+                return self.index.method(thing, "forward") or self.index.method(thing, "__call__")
+            return self.index.method(thing, "__call__") or self._of_metric(thing)
+        return None
+
+    def _of_metric(self, thing: Thing) -> FunctionKey | None:
+        """A metric of torchmetrics that is called hands what it is given to its `update`."""
+        bases = self.index.external_bases(Thing("class", thing.path, thing.index))
+        return self.index.method(thing, "update") if any(map(_METRIC.match, bases)) else None
+
+
+_CALL = ("()",)
+_METRIC = pattern(r"^torchmetrics\.(?:\w+\.)*Metric$")
+_MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
+_VAGUE = ("builtins.", "typing.", "collections.")
+"""Annotations that leave open which function is meant: `Callable`, a list of them."""
+_BUILTINS = frozenset(
+    "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
+)
+_MODULES = pattern(
+    r"^torch\.nn\.(?:modules\.\w+\.)?_?[A-Z]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
+    r"|^transformers\.modeling_utils\.PreTrainedModel$|^peft\.Peft\w*Model\w*$"
+    r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
+    r"|^diffusers\.[\w.]*[A-Z]\w*(?<!SchedulerMixin)(?<!ConfigMixin)(?<!LoaderMixin)(?<!Scheduler)(?<!Output)$"
+    r"|^(?:timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
+    r"|^tensordict\.nn\.(?:\w+\.)?\w*TensorDict(?:Module|Sequential)\w*(?<!Config)$"
+    r"|^(?:composer\.models|mmengine\.model|mmcv\.(?:runner|cnn)|mm(?:det|seg|cls|pretrain|pose|action|det3d)\.models|"
+    r"detectron2\.modeling|fairseq\.(?:models|modules|criterions)|speechbrain\.(?:nnet|lobes)|torchtune\.modules|"
+    r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
+)
+_MODULE_BY_NAME = pattern(
+    r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module(?:Base)?|Layer|Head|Encoder|Decoder|Backbone|Network"
+    r"|Pre[Tt]rainedModel|LMHeadModel|For(?:\w+Classification|\w+LM|QuestionAnswering|MultipleChoice|PreTraining|\w+Generation))$"
+)
+_OTHER_CONSTRUCTORS = frozenset(f".{name}" for name in LOADING)
+_SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
+"""Methods of a module that give it back."""
+_LOADED = pattern(r"^(?:transformers|peft)\.|^diffusers\.[\w.]*[A-Z]\w*Model$|^diffusers\.[\w.]*Autoencoder\w*$")
+"""Classes of libraries whose models are loaded by a class method; pipelines and schedulers are no modules."""
+_NOT_MODULES = frozenset(
+    f"torch.nn.{name}"
+    for name in "Parameter ParameterList ParameterDict UninitializedParameter Buffer UninitializedBuffer".split()
+)
+
+
+def is_module_name(dotted: str) -> bool:
+    """Whether an external class is a module: everything capitalised in torch.nn, and frameworks' own."""
+    return bool(_MODULES.match(dotted)) and dotted not in _NOT_MODULES
+
+
+@lru_cache(1 << 14)
+def _of_library(dotted: str) -> tuple[Thing, ...]:
+    """What is not defined in the project; a file asks for the same few again and again."""
+    return (Thing("external", dotted=canonical(dotted)),)
+
+
+@lru_cache(1 << 14)
+def split(chain: str) -> tuple[str, tuple[str, ...]]:
+    """A chain's head name and its further parts."""
+    match = _HEAD.match(chain)
+    head = match.group() if match else ""
+    return head, tuple(_PARTS.findall(chain, len(head)))
+
+
+def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    found = tuple(things)
+    return found if len(found) < 2 else tuple(dict.fromkeys(found))[:6]

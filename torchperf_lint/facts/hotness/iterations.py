@@ -1,0 +1,76 @@
+"""Loops of numerical algorithms, which repeat a computation on tensors until it converges: k-means, Sinkhorn, attacks.
+
+for _ in range(self.max_iter):
+    labels = torch.cdist(x, centers).argmin(1)
+    centers = means_of(x, labels)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
+from torchperf_lint.facts.call_graph.index import FunctionKey, Index
+from torchperf_lint.facts.hotness.loop import EVERY_ITERATION, Loop
+from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.roles.cold import is_cold
+from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
+
+_COUNTED = pattern(
+    r"^for\b.*\bin\b.*\b_?(?:\w+_)?(?:max_?iters?|n_?iters?|num_?iters?|niters?|iterations?|iters)\b"
+    r"|^while (?:\w+\.)*\w+ <=? .*\b(?:\w+_)?(?:max_?iters?|iterations?|iters)\b"
+    r"|^while\b.* >=? (?:\w+\.)*_?(?:tol|tolerance|eps|epsilon)\b"
+)
+"""Loops over a number of iterations, or while something is above a tolerance."""
+_OF_MORE = pattern(r"epoch|train|eval|test|bench|warm_?up|per_", re.IGNORECASE)
+"""Iterations of something else than an algorithm."""
+_COMPUTES = pattern(
+    r"^(?:torch|th|F|(?:torch\.)?nn\.functional)\.(?!tensor$|manual_seed$|load$|save$|device$|cuda\.)[\w.]+$"
+    r"|\.(?:sum|mean|norm|matmul|mm|bmm|mv|argmin|argmax|sqrt|exp|log|logsumexp|dot|clamp|clamp_|amax|amin|softmax)$"
+)
+"""Calls that compute on tensors, or arrays."""
+_LEAST = 2
+"""A loop that computes once may do anything."""
+
+
+class Iterations:
+    """Answers for one project."""
+
+    def __init__(self, index: Index, calls: DirectCalls, by_itself: Callable[[str, int], Loop | None]) -> None:
+        self.index = index
+        self.calls = calls
+        self._by_itself = by_itself
+
+    def at(self, path: str, index: int) -> Loop | None:
+        """Why a loop repeats a computation on tensors, if it does."""
+        outline = self.index.outlines[path]
+        region = outline.regions[index]
+        if not _COUNTED.search(region.detail) or _OF_MORE.search(region.detail) or not outline.imports_from("torch"):
+            return None
+        if is_cold(self.index, FunctionKey(path, region.function)):
+            return None
+        computed = self._computing(path, index)
+        if len(computed) < _LEAST or self._holds_hot_loops(path, index):
+            return None
+        first = computed[0]
+        because = (
+            f"repeats a computation, as until it converges: `{first.callee}()` (line {first.line})"
+        )
+        return Loop("rollout", because, Confidence.LIKELY, region.head, EVERY_ITERATION)
+
+    def _computing(self, path: str, index: int) -> list[Call]:
+        return [call for call in self.calls.directly_in(path, index) if _COMPUTES.search(call.callee)]
+
+    def _holds_hot_loops(self, path: str, index: int) -> bool:
+        """Whether each turn trains, or samples, in a loop of its own: it is no iteration, and they are few."""
+        regions = self.index.outlines[path].regions
+        within = {index}
+        for number in range(index + 1, len(regions)):
+            if regions[number].parent not in within or regions[number].kind in ("function", "class"):
+                continue
+            within.add(number)
+            if regions[number].kind == "loop" and self._by_itself(path, number) is not None:
+                return True
+        return False

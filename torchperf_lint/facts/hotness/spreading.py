@@ -1,0 +1,106 @@
+"""How reasons spread from functions that are hot to those that they call, the best reason first.
+
+Loops' callees come first, then what is hot by its role, then what these call; last what only evaluation, or perhaps
+nobody, calls. A call that stands where the caller which the reason names never gets to waits for another reason: for
+`decode(x, mode="stream")` where `forward` passes "forward", say.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
+from torchperf_lint.facts.hotness.hot import Hot, comes_last
+
+Reasons = Mapping[FunctionKey, Hot]
+Passed = tuple[FunctionKey, Hot, CallSite | None]
+
+
+class Ways(NamedTuple):
+    """What spreading asks of a project."""
+
+    never_hot: Callable[[FunctionKey, bool], bool]
+    """Of a function, called or not: whether it is cold whoever calls it."""
+    passed_on: Callable[[FunctionKey, Hot], Iterator[Passed]]
+    """The functions that a hot one runs, with their reasons and the calls."""
+    not_by: Callable[[Hot, CallSite, FunctionKey, Reasons], bool]
+    """Whether the callers that a reason names never get to a call, or not to that function by it."""
+    never: Callable[[Hot, CallSite, FunctionKey, Reasons], bool]
+    """Whether no caller that is hot gets to a call, or not to that function by it."""
+
+
+class Spreading:
+    """Works out which functions are hot, once."""
+
+    def __init__(self, ways: Ways) -> None:
+        self.ways = ways
+        self.hot: dict[FunctionKey, Hot] = {}
+        self._queue: deque[tuple[FunctionKey, Hot]] = deque()
+        self._evaluated: deque[tuple[FunctionKey, Hot]] = deque()
+        self._doubted: deque[tuple[FunctionKey, Hot]] = deque()
+        self._waiting: dict[FunctionKey, set[tuple[CallSite, FunctionKey]]] = {}
+        self._passed: set[FunctionKey] = set()
+
+    def take(self, found: Iterable[tuple[FunctionKey, Hot]], called: bool) -> None:
+        """Keep functions with their reasons; a function's first reason is its own."""
+        for key, reason in found:
+            if key in self.hot:
+                if key in self._waiting or key not in self._passed:
+                    self._queue.append((key, reason))
+            elif not self.ways.never_hot(key, called):
+                guessed = self._doubted if comes_last(reason) else None
+                later = self._evaluated if reason.evaluates else guessed
+                (self._queue if later is None else later).append((key, reason))
+                if later is None:
+                    self.hot[key] = reason
+
+    def run(self) -> dict[FunctionKey, Hot]:
+        """All hot functions with their reasons."""
+        while self._queue or self._evaluated or self._doubted or self._release():
+            for queue in (self._queue, self._evaluated, self._doubted):
+                if queue:
+                    key, reason = queue.popleft()
+                    self._pass_on(key, reason)
+                    break
+        return self.hot
+
+    def _pass_on(self, key: FunctionKey, reason: Hot) -> None:
+        if self.hot.setdefault(key, reason) is reason:
+            self._passed.add(key)
+            self.take(self._reached(key, reason), called=True)
+        elif key in self._waiting:
+            self.take(self._reached_now(key, reason), called=True)
+
+    def _reached(self, key: FunctionKey, reason: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
+        for target, passed, site in self.ways.passed_on(key, reason):
+            if site is not None and self.ways.not_by(reason, site, target, self.hot):
+                self._waiting.setdefault(key, set()).add((site, target))
+            else:
+                yield target, passed
+
+    def _reached_now(self, key: FunctionKey, reason: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
+        """What waited for another reason, and is reached with this one."""
+        waiting = self._waiting[key]
+        for target, passed, site in self.ways.passed_on(key, reason):
+            if site is not None and (site, target) in waiting and not self.ways.not_by(reason, site, target, self.hot):
+                waiting.discard((site, target))
+                yield target, passed
+
+    def _release(self) -> bool:
+        """Let go on with the reasons there are what some hot caller may reach, though it is not known which."""
+        for key, waiting in sorted(self._waiting.items()):
+            reason = self.hot[key]
+            self.take(
+                (
+                    (target, passed)
+                    for target, passed, site in self.ways.passed_on(key, reason)
+                    if site is not None
+                    and (site, target) in waiting
+                    and not self.ways.never(reason, site, target, self.hot)
+                ),
+                called=True,
+            )
+        self._waiting.clear()
+        return bool(self._queue or self._evaluated or self._doubted)

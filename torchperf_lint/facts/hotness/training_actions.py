@@ -1,0 +1,171 @@
+"""What trains: `.backward()`, `optimizer.step()`, and functions that do one."""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
+from torchperf_lint.facts.call_graph.index import FunctionKey, Index
+from torchperf_lint.facts.call_graph.types import Types
+from torchperf_lint.facts.hotness.loop import FEW_TURNS, PARTS
+from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.roles.cold import MEASURES_NAME, PROFILES_NAME
+from torchperf_lint.facts.syntax.chains import last_part, named
+from torchperf_lint.patterns import pattern
+
+_DEPTH = 3
+_BACKWARD = {"backward", "manual_backward"}
+_OPTIMIZER = pattern(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_PREPARES = pattern(r"^_?pre_?alloc")
+"""Functions that take a step so that the allocator has seen one."""
+_TRAINS_ON_ONE = pattern(r"\w\.(?:train|fit|learn)_(?:on_)?(?:a_|one_|single_)?(?:batch|step|iter|iteration)$")
+_OF_A_MODULE = pattern(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
+"""`next(model.parameters()).device`."""
+_OFF = pattern(r"\b(?:no_grad|inference_mode)\b")
+_EVALUATES = pattern(r"^_?(?:eval|evaluat\w+|valid|validat\w+|val|test)_(?:one_|single_)?(?:step|batch|iter)")
+"""Functions of evaluation by their names: a factory of steps makes both kinds, `eval_step = step_fn(train=False)`."""
+_IN_A_LIST = pattern(r" in [\[(]")
+
+
+class TrainingActions:
+    """Answers for one project; they are kept."""
+
+    def __init__(self, index: Index, types: Types, calls: DirectCalls) -> None:
+        self.index = index
+        self.types = types
+        self.calls = calls
+        self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
+
+    def of_loop(self, path: str, index: int) -> str | None:
+        """What a loop does directly that trains, as part of a sentence; None where it does nothing of the kind."""
+        for call in self.calls.directly_in(path, index):
+            if self._is_action(path, call):
+                return f"holds `{named(call.callee)}()` (line {call.line})"
+        # A loop over parts of a model, one of which updates itself, is no loop of steps.
+        parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
+        off = not parts and self._without_gradients(path, index)
+        for call in self.calls.directly_in(path, index) if not parts else ():
+            evaluates = _EVALUATES.match(last_part(call.callee)) is not None
+            for target in self.types.targets(path, call.function, call.callee):
+                if (evaluates and not self._always_trains(target)) or (off and not self._records(target, _DEPTH)):
+                    continue
+                if self._is_pass(target) and self._is_pass(FunctionKey(path, call.function)):
+                    continue  # a module that trains a part of its own in each pass: the step is around both
+                inner = self.trains(target, _DEPTH)
+                if inner is not None:
+                    return f"calls `{call.callee}()` (line {call.line}), which runs `{named(inner.callee)}()`"
+        return next(filter(None, (self.of_loop(path, inner) for inner in self._listed_inside(path, index))), None)
+
+    def _without_gradients(self, path: str, index: int) -> bool:
+        """Whether a loop stands under `no_grad`: what it calls computes gradients for others who ask for them."""
+        regions = self.index.outlines[path].regions
+        while index >= 0 and regions[index].kind != "function":
+            if regions[index].kind == "grad-off":
+                return True
+            index = regions[index].parent
+        function = self.index.function(FunctionKey(path, regions[index].function)) if index >= 0 else None
+        return function is not None and any(_OFF.search(decorator) for decorator in function.decorators)
+
+    def _always_trains(self, key: FunctionKey) -> bool:
+        """Whether a function takes a step whenever it runs, whatever it is called: adaptation at test time."""
+        function = self.index.function(key)
+        calls = self.calls.directly_in(key.path, function.region)
+        actions = [c for c in calls if c.region == function.region and self._is_action(key.path, c)]
+        return {last_part(c.callee) == "step" for c in actions} == {True, False}
+
+    def _records(self, key: FunctionKey, depth: int) -> bool:
+        """Whether a function, or one that it calls, records gradients under `no_grad` too: by `enable_grad`."""
+        calls = self.index.calls_in(key)
+        if any("enable_grad" in decorator for decorator in self.index.function(key).decorators):
+            return True
+        if any(last_part(call.callee) == "enable_grad" for call in calls):
+            return True
+        targets = (t for c in calls if depth > 1 for t in self.types.targets(key.path, c.function, c.callee))
+        return any(self._records(target, depth - 1) for target in targets if target != key)
+
+    def _is_pass(self, key: FunctionKey) -> bool:
+        """Whether a function is the forward pass of a module."""
+        function = self.index.function(key)
+        return function.name == "forward" and function.class_index >= 0
+
+    def _listed_inside(self, path: str, index: int) -> list[int]:
+        """The loops directly in a loop that go through a list written out: `for part in ["faces", "hands"]:`."""
+        regions = self.index.outlines[path].regions
+        few = (n for n in range(index + 1, len(regions)) if regions[n].turns is not None)
+        listed = (n for n in few if 1 < (regions[n].turns or 0) <= FEW_TURNS and _IN_A_LIST.search(regions[n].detail))
+        return [n for n in listed if self._loop_around(path, n) == index]
+
+    def by_name(self, path: str, index: int) -> str | None:
+        """What a loop calls to train on the batch that it moves each turn, by its name, where nobody can read it."""
+        calls = self.calls.directly_in(path, index)
+        moves = any(last_part(call.callee) in ("to", "cuda") for call in calls)
+        for call in calls if moves else ():
+            if _TRAINS_ON_ONE.search(call.callee) and not self.types.targets(path, call.function, call.callee):
+                return f"calls `{call.callee}()` (line {call.line}), which trains on one batch by its name"
+        return None
+
+    def on_a_batch_taken(self, path: str, index: int) -> str | None:
+        """A loop that takes a batch, `x = next(batches)`, and trains on it in a loop inside: a GAN, phase by phase."""
+        outline, calls = self.index.outlines[path], self.calls.directly_in(path, index)
+        region = outline.regions[index]
+        taken = {c.line for c in calls if c.callee == "next"} - {c.line for c in calls if _OF_A_MODULE.search(c.callee)}
+        bound = (b for b in outline.bindings if b.line in taken and b.function == region.function) if taken else ()
+        line = next((b.line for b in bound if b.value.startswith("next()")), None)
+        inside = range(index + 1, len(outline.regions)) if line is not None else ()
+        for inner in inside:
+            if self._loop_around(path, inner) == index and self.of_loop(path, inner):
+                return f"takes a batch with `next()` (line {line}) and trains on it in a loop inside"
+        return None
+
+    def _loop_around(self, path: str, index: int) -> int:
+        """The loop directly around a loop, in its function; -1 where there is none."""
+        regions = self.index.outlines[path].regions
+        if regions[index].kind != "loop":
+            return -1
+        index = regions[index].parent
+        while index >= 0 and regions[index].kind not in ("loop", "function", "class"):
+            index = regions[index].parent
+        return index if index >= 0 and regions[index].kind == "loop" else -1
+
+    def trains(self, key: FunctionKey, depth: int) -> Call | None:
+        """The training action a function does outside loops of its own, through at most `depth` calls."""
+        if (key, depth) in self._trains:
+            return self._trains[key, depth]
+        calls = self.calls.directly_in(key.path, self.index.function(key).region)
+        found = next((c for c in calls if self._is_action(key.path, c)), None)
+        if found is None and depth > 1:
+            for call in calls:
+                targets = self.types.targets(key.path, call.function, call.callee)
+                inner = (self.trains(target, depth - 1) for target in targets if target != key)
+                found = next((c for c in inner if c is not None), None)
+                if found is not None:
+                    break
+        if found is not None and self._is_a_trial(key):
+            found = None
+        self._trains[key, depth] = found
+        return found
+
+    def _is_a_trial(self, key: FunctionKey) -> bool:
+        """Whether a function takes its steps to measure them, or to have taken one, by its name."""
+        function = self.index.function(key)
+        if _PREPARES.search(function.name) or MEASURES_NAME.search(function.name):
+            return True
+        if not PROFILES_NAME.search(function.name):
+            return False
+        calls = self.calls.directly_in(key.path, function.region)
+        return not any(last_part(c.callee) == "step" and self._is_action(key.path, c) for c in calls)
+
+    def _is_action(self, path: str, call: Call) -> bool:
+        name = last_part(call.callee)
+        if name in _BACKWARD:
+            return not call.callee.startswith(("super()", "self.backward", "ctx."))
+        if name != "step" or "." not in call.callee:
+            return False
+        receiver = call.callee[: -len(".step")]
+        if _OPTIMIZER.search(receiver):
+            return True
+        things = self.types.things(path, call.function, receiver)
+        return any(
+            t.kind == "external" and t.dotted.startswith("torch.optim.") and "lr_scheduler" not in t.dotted
+            for t in things
+        )

@@ -1,0 +1,176 @@
+"""Loaders and the copies of their batches, across the project: who iterates which loader, who moves its batches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from torchperf_lint.facts.devices.devices import is_cuda_type, target_device
+from torchperf_lint.facts.hotness.hot import Hot
+from torchperf_lint.facts.loaders.batches_by_caller import batch_of_a_caller, is_for_others
+from torchperf_lint.facts.loaders.handed_out import handed_out
+from torchperf_lint.facts.loaders.without_preparing import runs_without_preparing
+from torchperf_lint.facts.syntax.chains import last_part
+from torchperf_lint.facts.syntax.literals import is_false
+from torchperf_lint.facts.values.iteration import handed_through, over_loaders
+from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value
+from torchperf_lint.facts.values.values import Values
+from torchperf_lint.model import Confidence
+
+Origin = tuple[str, int, int]
+"""Path, 1-based line and column of the call that makes a loader."""
+
+
+_TAKES = frozenset({"next", "__next__"})
+
+
+class LoaderUse(NamedTuple):
+    """A hot loop over a loader, or a hot place that takes the next batch."""
+
+    path: str
+    line: int
+    hot: Hot
+
+
+class BatchCopy(NamedTuple):
+    """A copy of a batch, or of a part of one, to the device."""
+
+    path: str
+    line: int
+    column: int
+    blocking: bool
+    hot: Hot
+
+
+def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
+    """The batch that `.to(device)`, `.cuda()` or `.type(torch.cuda.FloatTensor)` copies from the host, or None."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda", "type"):
+        return None
+    if node.func.attr == "type" and not (node.args and is_cuda_type(values, node.args[0], frame)):
+        return None
+    if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
+        return None
+    if is_for_others(values, node.func.value, frame):
+        return None
+    value = values.of(node.func.value, frame)
+    if value.kind == "batch" and value.device != HOST and runs_without_preparing(values, frame):
+        return value._replace(device=HOST).weaker(Confidence.LIKELY)
+    if is_host_batch(value):
+        return value
+    return batch_of_a_caller(values, node.func.value, frame) if value.device != DEVICE else None
+
+
+def is_host_batch(value: Value) -> bool:
+    """Whether a value is a batch on the host.
+
+    A parameter that is annotated as a tensor is one part of the batch that callers pass: its loader is known.
+    """
+    return value.device == HOST and (value.kind == "batch" or (value.kind == "tensor" and bool(value.origins)))
+
+
+def is_blocking(node: ast.Call) -> bool:
+    """Whether a copy waits: no `non_blocking` (an unpacked argument may hold it)."""
+    if any(k.arg is None or k.arg == "non_blocking" for k in node.keywords):
+        return any(k.arg == "non_blocking" and is_false(k.value) for k in node.keywords)
+    limit = 1 if getattr(node.func, "attr", "") in ("cuda", "type", "copy_") else 2
+    return len(node.args) <= limit and not any(isinstance(a, ast.Starred) for a in node.args)
+
+
+class Loaders:
+    """What the project does with its loaders."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.index = values.index
+        self.hotness = values.hotness
+
+    def uses(self, origin: Origin) -> list[LoaderUse]:
+        """The hot loops over the loader made at `origin`."""
+        return self._uses.get(origin, []) or self._handed_to_framework(origin) or self._handed_out(origin)
+
+    def _handed_to_framework(self, origin: Origin) -> list[LoaderUse]:
+        """Lightning iterates what `train_dataloader` returns."""
+        path, line, column = origin
+        outline = self.index.outlines[path]
+        function = outline.functions[outline.regions[self.hotness.innermost(path, (line, column))].function]
+        kind = {"train_dataloader": "step", "val_dataloader": "eval", "test_dataloader": "eval"}.get(function.name)
+        if kind is None or function.class_index < 0:
+            return []
+        because = f"the trainer iterates what `{function.qualname}` ({path}:{function.header_line}) returns"
+        when = "every training step" if kind == "step" else "every evaluation batch"
+        return [
+            LoaderUse(
+                path, function.header_line, Hot(kind, because, when, Confidence.CERTAIN, path, function.header_line)
+            )
+        ]
+
+    def _handed_out(self, origin: Origin) -> list[LoaderUse]:
+        """Somebody else's loop trains on what a factory returns."""
+        hot = handed_out(self.values, *origin)
+        return [LoaderUse(hot.path, hot.line, hot)] if hot is not None else []
+
+    def copies(self, origin: Origin) -> list[BatchCopy]:
+        """The hot copies of its batches."""
+        return self._copies.get(origin, [])
+
+    def asynchronous(self) -> list[BatchCopy]:
+        """The hot copies of batches, of whichever loader, that are asked not to wait."""
+        copies = {copy for found in self._copies.values() for copy in found if not copy.blocking}
+        return sorted(copies, key=lambda copy: copy[:3])
+
+    @cached_property
+    def _uses(self) -> dict[Origin, list[LoaderUse]]:
+        found: dict[Origin, list[LoaderUse]] = {}
+        for path, outline in self.index.outlines.items():
+            for region_index, region in enumerate(outline.regions):
+                if region.kind != "loop" or not region.iterable:
+                    continue
+                hot = self.hotness.of_region(path, region_index)
+                loop = self.hotness.loop_at(path, region_index)
+                if hot is None or loop is None:
+                    continue
+                for origin in self._iterated(path, region.function, region.head):
+                    found.setdefault(origin, []).append(LoaderUse(path, region.head, hot))
+            for use, origins in self._taken(path):
+                for origin in origins:
+                    found.setdefault(origin, []).append(use)
+        return found
+
+    def _taken(self, path: str) -> Iterator[tuple[LoaderUse, tuple[Origin, ...]]]:
+        """The hot calls of `next` that take a batch, as old code's `batches.next()` does."""
+        for call in self.index.outlines[path].calls:
+            hot = self.hotness.of_region(path, call.region) if last_part(call.callee) in _TAKES else None
+            body = self.values.body(path) if hot is not None else None
+            node = body.node_of(call) if body is not None else None
+            if node is not None and hot is not None:
+                batch = self.values.of(node, Frame(path, call.function, (call.line, call.column)))
+                yield LoaderUse(path, call.line, hot), batch.origins if batch.kind == "batch" else ()
+
+    def _iterated(self, path: str, function: int, line: int) -> tuple[Origin, ...]:
+        body = self.values.body(path)
+        node = body.loop_iterable(function, line) if body is not None else None
+        if node is None or body is None:
+            return ()
+        frame = Frame(path, function, body.at(node))
+        found = over_loaders(self.values, self.values.of(node, frame), frame)
+        return tuple(o for batch in found or handed_through(self.values, node, frame) for o in batch.origins)
+
+    @cached_property
+    def _copies(self) -> dict[Origin, list[BatchCopy]]:
+        found: dict[Origin, list[BatchCopy]] = {}
+        for path, outline in self.index.outlines.items():
+            for call in outline.calls:
+                if last_part(call.callee) not in ("to", "cuda") or "." not in call.callee:
+                    continue
+                hot = self.hotness.of_region(path, call.region)
+                body = self.values.body(path) if hot is not None else None
+                node = body.node_of(call) if body is not None else None
+                if node is None or hot is None:
+                    continue
+                value = batch_copy(self.values, node, Frame(path, call.function, (call.line, call.column)))
+                for origin in value.origins if value is not None else ():
+                    copy = BatchCopy(path, call.line, call.column, is_blocking(node), hot)
+                    found.setdefault(origin, []).append(copy)
+        return found

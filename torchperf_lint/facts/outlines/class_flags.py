@@ -1,0 +1,77 @@
+"""Flags of a class that are never up: the constructor refuses what would raise them, or nothing ever does.
+
+    class Quantizer:                              def __init__(self, huber=False):
+        exports = False                               self.huber = huber
+        def forward(self, x):                         if huber:
+            if Quantizer.exports: ...                     raise NotImplementedError
+
+Decided from one file's syntax, so outlines can hold the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.outlines.guards import Guard
+from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.conditions import short, words
+from torchperf_lint.facts.syntax.syntax import nodes_of
+
+
+class ClassFlags:
+    """Those of one file, class by class."""
+
+    def __init__(self) -> None:
+        self._down: dict[int, frozenset[str]] = {}
+
+    def note(self, number: int, node: ast.ClassDef) -> None:
+        """Keep which flags of a class are never up."""
+        refused, flags = set(_refused(node)), set(_class_flags(node))
+        if flags:
+            flags -= {chain(t) for n in nodes_of(node) if isinstance(n, ast.Assign) for t in n.targets}
+        if refused or flags:
+            self._down[number] = frozenset(refused | flags)
+
+    def of(self, test: ast.expr, class_index: int) -> Guard | None:
+        """What a test of such a flag holds back: its branch, or the other one of `not`."""
+        down = self._down.get(class_index)
+        if down is None:
+            return None
+        asked, negated = test, False
+        while isinstance(asked, ast.UnaryOp) and isinstance(asked.op, ast.Not):
+            asked, negated = asked.operand, not negated
+        both = isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.And) and not negated
+        parts = asked.values if both else [asked]  # type: ignore[attr-defined]
+        held = any(isinstance(part, ast.Attribute) and chain(part) in down for part in parts)
+        return Guard("raise", short(words(test)), otherwise=negated) if held else None
+
+
+def _refused(node: ast.ClassDef) -> Iterator[str]:
+    """The attributes that keep a parameter with which the constructor raises: `if huber: raise NotImplementedError`."""
+    made = next((s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"), None)
+    for statement in made.body if made is not None else ():
+        if not isinstance(statement, ast.If) or not isinstance(statement.test, ast.Name):
+            continue
+        if isinstance(statement.body[-1], ast.Raise):
+            yield from _keeping(node, statement.test.id)
+
+
+def _keeping(node: ast.ClassDef, name: str) -> Iterator[str]:
+    """The attributes of `self` that are bound to a plain name, and to nothing else in the class."""
+    bound: dict[str, list[ast.expr]] = {}
+    for statement in (n for n in nodes_of(node) if isinstance(n, ast.Assign)):
+        for target in statement.targets:
+            bound.setdefault(chain(target), []).append(statement.value)
+    for kept, values in bound.items():
+        if kept.startswith("self.") and all(isinstance(v, ast.Name) and v.id == name for v in values):
+            yield kept
+
+
+def _class_flags(node: ast.ClassDef) -> Iterator[str]:
+    """`exports = False` in the body of a class, by the class's own name: whose objects cannot have another."""
+    for statement in node.body:
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(value, ast.Constant) and value.value is False:
+            names = [t.id for t in statement.targets if isinstance(t, ast.Name)]  # type: ignore[attr-defined]
+            yield from (f"{node.name}.{name}" for name in names)

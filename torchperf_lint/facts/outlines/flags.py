@@ -1,0 +1,53 @@
+"""Names that hold whether a cadence is due: `save = step % 100 == 0`, and then `if save:`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from torchperf_lint.facts.outlines import guards
+from torchperf_lint.facts.syntax import conditions
+
+
+class Flags:
+    """Those of one file, function by function, as its assignments are read."""
+
+    def __init__(self) -> None:
+        self._due: dict[tuple[int, str], bool] = {}
+
+    def of(self, test: ast.expr, function: int) -> guards.Guard | None:
+        """What a test of flags holds back: `if save:`, `if save and rank == 0:` or `if save or last:`."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        told = [bool(self._due.get((function, _name(part)))) for part in parts]
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            rare = any(told) and all(f or guards.is_cadence(part) for f, part in zip(told, parts, strict=True))
+        else:
+            rare = any(told)
+        return guards.Guard("cadence", conditions.short(conditions.words(test))) if rare else None
+
+    def note(self, targets: Sequence[ast.expr], value: ast.expr, function: int) -> None:
+        """Keep whether an assignment binds a name to a test of a cadence."""
+        if isinstance(value, ast.Constant) and not value.value:
+            return  # `save = False` before the loop
+        for target in targets:
+            name = _name(target)
+            if name:
+                key, test = (function, name), _asked(value)
+                self._due[key] = test is not None and guards.is_cadence(test) and self._due.get(key, True)
+
+
+def _name(node: ast.expr) -> str:
+    """`save` and `self.save`, which a method may set for itself; empty for all else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _asked(value: ast.expr) -> ast.expr | None:
+    """The test that a flag holds: `step % n == 0`, `not step % n`, `bool(...)` of it, `... if n else False`."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "bool":
+        value = value.args[0] if len(value.args) == 1 else value
+    if isinstance(value, ast.IfExp) and isinstance(value.orelse, ast.Constant) and not value.orelse.value:
+        value = value.body
+    negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    return value if negated or isinstance(value, ast.Compare | ast.BoolOp) else None

@@ -1,0 +1,116 @@
+"""Whether what one assignment gives a name decides what runs next: the name may decide elsewhere, with another value.
+
+loss = loss[0] if len(loss) > 1 else loss        # a tensor, of a test
+...
+loss = loss.item()                               # a number, for the log
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchperf_lint.facts.bindings.bindings import Definition
+from torchperf_lint.facts.bindings.deciding import asks_about, decides_by
+from torchperf_lint.facts.files.source import Place
+from torchperf_lint.facts.outlines.records import Position
+from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.syntax import Assignment, nodes_of, targets_of
+
+_ROUNDS = 3
+"""How many names may stand between a value and what it decides."""
+
+
+def decides_itself(place: Place, assignment: Assignment, decisive: frozenset[str], indices: bool) -> bool:
+    """Whether any name that an assignment binds decides with the value that it has from there.
+
+    `decisive`: the names that do in the whole function. What is no local name is taken to.
+    """
+    seen: set[tuple[ast.stmt, str]] = set()
+    made: list[tuple[ast.stmt, str]] = [(assignment, name) for name in _bound(assignment)]
+    for _ in range(_ROUNDS):
+        following: list[tuple[ast.stmt, str]] = []
+        for statement, name in made:
+            if (statement, name) in seen or name not in decisive:
+                continue
+            seen.add((statement, name))
+            if not name.isidentifier():
+                return True
+            for read in _reads(place, statement, name):
+                then = _use(place, read, decisive, indices)
+                if then is True:
+                    return True
+                following += then or []
+        made = following
+    return any(name in decisive and (statement, name) not in seen for statement, name in made)
+
+
+def _bound(statement: Assignment | ast.For) -> Iterator[str]:
+    """The names, attributes and containers that a statement gives another value."""
+    stack = [statement.target] if isinstance(statement, ast.For) else list(targets_of(statement))
+    while stack:
+        target = stack.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            stack += target.elts
+        elif isinstance(target, ast.Starred):
+            stack.append(target.value)
+        else:
+            yield chain(target)
+
+
+def _reads(place: Place, statement: ast.stmt, name: str) -> Iterator[ast.Name]:
+    """Where a name may have the value that a statement gives it."""
+    body = place.file.project.body(place.file.path)
+    assert body is not None
+    ends = body.at(statement, end=True)
+    tests = _tests_after(place, statement) if isinstance(statement, Assignment) else {}
+    for read in body.reads(place.function, name):
+        at = tests.get(read, body.at(read))
+        found = body.reaching(place.function, name, at) or ()
+        if isinstance(statement, ast.For):
+            if any(d.how == "loop" and d.at[0] == statement.target.lineno for d in found):
+                yield read
+        elif any(d.end == ends and not _is_replaced(d, found, at) for d in found):
+            yield read
+
+
+def _is_replaced(definition: Definition, found: Sequence[Definition], at: Position) -> bool:
+    """Whether who passes a definition passes a later one, too, before a place, in this turn or the next."""
+    later = (d for d in found if d.at > definition.at and d.how != "augmented" and (d.at < at) == (definition.at < at))
+    return any(definition.block[: len(d.block)] == d.block for d in later)
+
+
+def _tests_after(place: Place, assignment: Assignment) -> dict[ast.AST, Position]:
+    """What the loops around an assignment ask after each turn, `while largest > 10:`, by where their bodies end."""
+    body = place.file.project.body(place.file.path)
+    loops = [o for o in place.file.enclosing(place.function).around(assignment) if isinstance(o, ast.While)]
+    assert body is not None
+    return {part: body.at(loop, end=True) for loop in loops for part in nodes_of(loop.test)}
+
+
+def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) -> bool | list[tuple[ast.stmt, str]]:
+    """True where a read decides something; else what is made of it."""
+    around = place.file.enclosing(place.function)
+    node: ast.AST = read
+    if node not in around.parents:
+        return True  # in a function inside
+    for parent in around.around(read):
+        if asks_about(parent):
+            return []
+        if isinstance(parent, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in parent.ops):
+            return True
+        if decides_by(parent, node, indices):
+            return True
+        if isinstance(parent, Assignment):
+            held = (
+                chain(part.value) for t in targets_of(parent) for part in ast.walk(t) if isinstance(part, ast.Subscript)
+            )
+            return any(name in decisive for name in held) or [(parent, name) for name in _bound(parent)]
+        if isinstance(parent, ast.For) and parent.iter is node:
+            return [(parent, name) for name in _bound(parent)]
+        if isinstance(parent, ast.comprehension):
+            return True
+        if isinstance(parent, ast.stmt):
+            return []
+        node = parent
+    return []
