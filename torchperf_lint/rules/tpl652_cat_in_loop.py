@@ -19,8 +19,9 @@ class CatInLoop(SourceRule):
     ## What it does
     Flags `torch.cat`, `stack` and their like (also numpy's) whose result replaces one of their operands, in a loop
     that runs in hot code, or in a function that runs every step where the operand is an attribute; and joins of a
-    whole list that the same loop makes longer. In evaluation it is reported as info. Where each turn reads the whole,
-    as when tokens are appended one by one, it is only `possible`.
+    whole list that the same loop makes longer. An entry of a list that an inner loop goes through, `kept[i] =
+    torch.cat([kept[i], y[i]])`, grows over the turns of the loop around that one. In evaluation it is reported as
+    info. Where each turn reads the whole, as when tokens are appended one by one, it is only `possible`.
 
     ## Why it is slow
     Every turn allocates a new tensor and copies all that was there before: n turns copy n²/2 parts. Appending to a

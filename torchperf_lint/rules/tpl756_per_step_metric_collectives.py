@@ -29,7 +29,8 @@ class PerStepMetricCollectives(SourceRule):
     functions of the project that do no more; metrics of torchmetrics that a `validation_step` computes for each
     batch to log them; and `barrier()` and `wait_for_everyone()` there, unless each turn writes or reads files beside
     them (where a branch does so now and then, the barrier belongs into it); calls of functions of the project that are
-    a barrier and nothing else, too.
+    a barrier and nothing else, too. A barrier in a callback's hook of every batch is one as well, also by the
+    collectives of Composer (`composer.utils.dist`).
 
     ## Why it is slow
     A collective ends when the slowest process has come to it: each step pays for the differences between processes

@@ -37,16 +37,22 @@ GROWS = [
     "d['x'] = torch.cat([d['x'], b])",
     "x = torch.cat([x, b])\nx = x.cpu()",
     "for c in b:\n    x = torch.cat([x, c])",
+    "for i in range(len(x)):\n    x[i] = torch.cat([x[i], b[i]])",
+    "if x is None:\n    x = b\nelse:\n    for i, _ in enumerate(x):\n        x[i] = torch.cat([x[i], b[i]])",
     "x = torch.cat([x, b])\nprint(len(x), x.shape)",
 ]
 NEEDED = [
     "x = torch.cat([x, b])\ny = model(x)",
     "x = torch.cat([x, b])\nx = x[order]",
+    "y = model(b, x)\nfor i in range(len(x)):\n    x[i] = torch.cat([x[i], y[i]])",
     "x = torch.cat([x, b])\ntorch.cuda.empty_cache()",
 ]
 NOTHING = [
     "k = b.name\nd[k] = torch.cat([d[k], b])",
     "y = torch.cat([x, b])",
+    "x = model(b)\nfor i in range(len(x)):\n    x[i] = torch.cat([x[i], b[i]])",
+    "for i in range(len(b)):\n    b[i] = torch.cat([b[i], y[i]])",
+    "for i in range(n):\n    x[i] = torch.cat([x[i], b[i]])",
     "b = torch.cat([b, x])",
     "x = model(b)\nx = torch.cat([x, b])",
     "x = torch.cat([x, b])\nx = x[-8:]",

@@ -44,6 +44,9 @@ CODE = """
             first, second = low.unbind(1)
             column, other = x.T
             smallest, where = x.min(0)
+            masks = [one.bool() for one in x]
+            masks = [masks.flip(0) for masks in masks]
+            numbers = [one.long() for one in x]
             return {expression}
 """
 
@@ -92,6 +95,7 @@ def shown(expression):
         "option.ndata['val_mask'].bool()",
         "option.train_mask[:, 0] * option.test_mask[:, 0]",
         "{'mask': low}['mask']",
+        "masks[index.sum()]",
     ],
 )
 def test_a_boolean_tensor_is_a_mask(expression):
@@ -124,6 +128,7 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "summed(low)",
         "column",
         "where",
+        "numbers[0]",
     ],
 )
 def test_what_picks_by_position_is_none(expression):

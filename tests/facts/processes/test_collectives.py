@@ -45,6 +45,25 @@ def test_what_nothing_but_a_display_needs(before, after, about):
     assert [found.about for found in needless_collectives(file)] == about
 
 
+@pytest.mark.parametrize(
+    ("imported", "hook", "barrier", "found"),
+    [
+        ("from composer.utils import dist", "before_train_batch", "dist.barrier()", True),
+        ("import torch.distributed as dist", "batch_end", "dist.barrier()", True),
+        ("from composer.utils import dist", "batch_end", "if state.step % 9 == 0: dist.barrier()", False),
+        ("from composer.utils import dist", "epoch_end", "dist.barrier()", False),
+        ("from elsewhere import dist", "batch_end", "dist.barrier()", False),
+    ],
+)
+def test_a_barrier_in_a_hook_of_every_batch(imported, hook, barrier, found):
+    code = (
+        f"{imported}\nfrom composer import Callback\n\nclass Watch(Callback):\n    def {hook}(self, state, logger):\n"
+    )
+    files = texts(code + f"        {barrier}\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(needless_collectives(file))) is found
+
+
 HELPER = """\
 def reduce_tensor(value):
     {body}

@@ -25,3 +25,21 @@ def test_sizes_and_pictures_of_the_host_are_no_tensors(function):
 def test_what_trl_computes_its_numbers_with(name, known):
     code = f"from trl.trainer.utils import {name}\n\ndef told(values):\n    return {name}(values)\n"
     assert (value_of(code, f"{name}(values)").kind == "tensor") is known
+
+
+RENDERED = "import nvdiffrast.torch as dr\n\ndef render(context, v, f, uv, texture):\n    {made}\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "device"),
+    [
+        ("x = dr.texture(texture, uv)", "tensor", "device"),
+        ("x = dr.antialias(texture, uv, v, f)", "tensor", "device"),
+        ("x, rest = dr.rasterize(context, v, f, (8, 8))", "tensor", "device"),
+        ("x = dr.interpolate(uv, texture, f)[0]", "tensor", "device"),
+        ("x = dr.RasterizeCudaContext()", "object", "host"),
+    ],
+)
+def test_what_is_rendered_is_on_the_device(made, kind, device):
+    value = value_of(RENDERED.format(made=made), "x")
+    assert (value.kind, value.device) == (kind, device)

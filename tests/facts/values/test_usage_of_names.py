@@ -85,3 +85,12 @@ def test_a_part_of_what_a_module_is_given(taken, use, kind):
             return keep(x)
     """
     assert value_of(code, "x").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [("loss_total_step.backward()", "tensor"), ("print(loss_total_step)", "plain")],
+)
+def test_what_has_gradients_counts_no_steps(use, kind):
+    code = f"def f(losses):\n    loss_total_step = losses.total\n    {use}\n    return loss_total_step\n"
+    assert value_of(code, "loss_total_step").kind == kind

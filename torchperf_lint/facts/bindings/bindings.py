@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.facts.outlines.records import Position
@@ -315,8 +315,21 @@ class Collector:
             collector = Collector(self.at)
             collector._target(generator.target, "loop", generator.iter, (), span[0], path)
             for name, definitions in collector.found.items():
-                for definition in definitions:
-                    self._add(name, definition._replace(within=span, tries=self.tries, alone=self.alone))
+                for part in self._spans(node, name, span):
+                    for definition in definitions:
+                        self._add(name, definition._replace(within=part, tries=self.tries, alone=self.alone))
+
+    def _spans(self, node: ast.expr, name: str, span: tuple[Position, Position]) -> Iterator[tuple[Position, Position]]:
+        """Where a variable of a comprehension holds: all over it, but for what is gone through first.
+
+        In `[x.flip(0) for x in x]` the last `x` is the one from around it.
+        """
+        first = node.generators[0].iter  # type: ignore[attr-defined]
+        if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(first)):
+            yield span[0], self.at(first)
+            yield self.at(first, end=True), span[1]
+        else:
+            yield span
 
     def _lambda(self, node: ast.expr, over: Sequence[ast.expr], path: BlockPath) -> None:
         """A lambda's parameters: elements of what it is mapped over, or nothing is known."""

@@ -106,6 +106,16 @@ def _always_before(definition: Definition, block: BlockPath) -> bool:
     return not any(line in definition.tries and branch.startswith(HANDLER) for line, branch in block)
 
 
+def is_bound_before(found: Sequence[Definition], at: Position, block: BlockPath) -> bool:
+    """Whether whoever gets to a place in `block` has passed one of the bindings that may hold there.
+
+    `if refine: x = [y.flip(0) for y in x]; use(x)`: the parameter `x` is another thing in the whole rest of the branch.
+    What a turn of a loop binds below the place was not there in the first turn.
+    """
+    passed = (d for d in found if d.how != "augmented" and (not d.block or d.end <= at))
+    return any(not d.block or _always_before(d, block) for d in passed)
+
+
 def _both_branches(definition: Definition, block: BlockPath, covered: set[tuple[int, str]]) -> BlockPath | None:
     """The block in which a definition, with one in each other branch of its `if`s, binds a name on every way.
 

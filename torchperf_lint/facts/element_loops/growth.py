@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.effects import statements
 from torchperf_lint.facts.element_loops.empty import begins_empty
+from torchperf_lint.facts.element_loops.grown_entries import entries_of, goes_through_entries, reads_entries
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.hotness.loop import FEW_TURNS
 from torchperf_lint.facts.outlines.guards import literal_turns
@@ -123,7 +124,10 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
             return None
         if any(not _exclusive(file, site, other, statement) and not _moves(other, written) for other in others):
             break
-        if (variables & _bound_by(around)) or _names_another(target, around):
+        if goes_through_entries(target, around):
+            continue  # `results[i]` for each i: they grow over the turns of the loop around this one, if there is one
+        another = (variables & _bound_by(around)) or _names_another(target, around)
+        if another or _made_anew(file, site, statement, target, around):
             break  # each turn has one of its own
         if not _few(file, site, around) or _stands_for_a_list(file, site, around, target):
             loop = loop or around
@@ -132,7 +136,14 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
     if loop is None:
         return _from_call_to_call(file, site, statement, target)
     itself = isinstance(target, ast.Name) and _made_of_itself(site.call, target.id)
-    return Growth(written, loop, itself or _read_elsewhere(loop.body, target) or _saves_memory(loop))
+    needed = itself or _read_elsewhere(loop.body, target) or reads_entries(target, loop)
+    return Growth(written, loop, needed or _saves_memory(loop))
+
+
+def _made_anew(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr, loop: Loop) -> bool:
+    """Whether each turn makes the list anew of which an entry grows."""
+    held = entries_of(target)
+    return held is not None and any(not _exclusive(file, site, s, statement) for s in _sets(loop.body, held))
 
 
 def _from_call_to_call(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) -> Growth | None:

@@ -83,6 +83,9 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
         return _name(values, node, frame, hops)
     if isinstance(node, ast.Attribute):
         return _attribute(values, node, frame, hops)
+    if isinstance(node, ast.ListComp):  # a list of masks, of which one is taken
+        body = values.body(frame.path)
+        return body is not None and is_mask(values, node.elt, frame._replace(at=body.at(node.elt)), hops)
     if isinstance(node, ast.IfExp):
         return is_mask(values, node.body, frame, hops) and is_mask(values, node.orelse, frame, hops)
     return isinstance(node, ast.NamedExpr) and is_mask(values, node.value, frame, hops)

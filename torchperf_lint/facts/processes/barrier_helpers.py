@@ -20,6 +20,8 @@ from torchperf_lint.patterns import pattern
 
 WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
 ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
+OF_LIBRARIES = ("torch.distributed.", "composer.utils.dist.")
+"""Modules of collectives; Composer's has those of torch, and does nothing in a single process."""
 _HELD = pattern(r"\.(?:dist|distributed)$")
 """`torch.distributed` in an attribute: `self.dist.barrier()`."""
 _NAMED = pattern(r"barrier|sync|wait")
@@ -86,6 +88,6 @@ def _waits_itself(project: Project, key: FunctionKey, callee: str) -> bool:
     if name not in WAITS:
         return False
     things = project.types.things(key.path, key.index, callee)
-    if any(thing.kind == "external" and thing.dotted.startswith("torch.distributed.") for thing in things):
+    if any(thing.kind == "external" and thing.dotted.startswith(OF_LIBRARIES) for thing in things):
         return True
     return bool(ACCELERATOR.search(receiver) or _HELD.search(receiver))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
-from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, WAITS, barrier_calls
+from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
 from torchperf_lint.facts.processes.exchanged_numbers import goes_through, is_a_duration, names_before
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
@@ -55,7 +55,7 @@ class Collective(NamedTuple):
 
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
     """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
-    if file.mentions(("distributed", "accelerat")):
+    if file.mentions(("distributed", "accelerat", "composer")):
         known = list(_written_out(file))
         yield from known
         told = {collective.site.call for collective in known}
@@ -98,7 +98,8 @@ def _barrier(site: Site, inside: Call | None = None, helper: str = "") -> Iterat
 def _turn(site: Site, barrier: bool = False) -> Turn | None:
     """What runs once a step: the loop right around a call, or its function; it computes gradients itself.
 
-    Around a barrier the loop alone says enough: `while step < last: train_step(next(batches))`.
+    Around a barrier the loop alone says enough: `while step < last: train_step(next(batches))`; so does a function
+    that a framework calls in every step, as a callback's hook.
     """
     hot = site.hot
     if hot is None or hot.kind != "step" or hot.optional:
@@ -112,7 +113,9 @@ def _turn(site: Site, barrier: bool = False) -> Turn | None:
         return turn if own and (barrier or any(map(_is_backward, calls_in(turn)))) else None
     body = site.file.project.body(site.file.path)
     function = body.functions.get(site.function) if body is not None else None
-    return function if isinstance(function, Turn) and any(map(_is_backward, calls_in(function))) else None
+    hooked = barrier and hot.depth == 0 and hot.loop is None
+    steps = isinstance(function, Turn) and (hooked or any(map(_is_backward, calls_in(function))))
+    return function if steps and isinstance(function, Turn) else None
 
 
 def _is_own_loop(site: Site, loop: ast.For | ast.While) -> bool:
@@ -131,7 +134,7 @@ def _is_backward(call: ast.Call) -> bool:
 
 def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
     dotted = file.denotes(site.call.func, site) or ""
-    if dotted.startswith("torch.distributed."):
+    if dotted.startswith(OF_LIBRARIES):
         return name in EXCHANGE or name in WAITS
     by_name = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
     return bool(by_name) and name in (_OF_ACCELERATE | WAITS)

@@ -100,6 +100,7 @@ _CALLBACK_HOOK = pattern(
     r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch|(?:train_|val_|test_)?iter|training_batch)$|"
     r"^on_(?:sub)?step_(?:begin|end)$|^(?:batch|before_forward|after_forward|before_loss|after_loss)_(?:start|end)$|"
     r"^(?:before|after)_(?:forward|train_batch|eval_batch|dataloader)$|^eval_(?:batch|forward)_(?:start|end)$|"
+    r"^(?:eval|predict)_(?:before|after)_(?:forward|dataloader)$|^predict_batch_(?:start|end)$|"
     r"^(?:before|after)_(?:training|eval)_(?:iteration|update|forward|backward)$"
 )
 _HOOK_BASE = pattern(r"\.\w*Hook(?:Base)?$")

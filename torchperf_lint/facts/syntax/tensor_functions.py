@@ -15,6 +15,8 @@ _ALWAYS = pattern(
     r"|^trl\.(?:\w+\.)+(?:nan(?:max|min|std)|masked_(?:mean|var|whiten)|selective_log_softmax|entropy_from_logits)$"
 )
 """Give a tensor whatever they are given."""
+_ON_DEVICE = pattern(r"^nvdiffrast\.torch\.(?:texture|antialias|rasterize|interpolate)$")
+"""Work on CUDA alone, and give what they make there: the first two one tensor, the others several."""
 _OF_TENSORS = pattern(
     r"^(?:torch\.utils\.checkpoint\.checkpoint|einops\.einsum|opt_einsum\.contract"
     r"|torch_scatter\.\w+|torch_geometric\.(?:utils|nn)\.(?:\w+\.)*[a-z]\w*|torchaudio\.functional\.(?:\w+\.)?\w+"
@@ -44,17 +46,21 @@ _MODELS = pattern(
 
 
 SAME, TENSOR, TENSORS, COMPUTED = "same", "tensor", "tensors", "computed"
+TENSOR_ON_DEVICE, TENSORS_ON_DEVICE = "tensor on the device", "tensors on the device"
 
 
 @lru_cache(maxsize=1 << 12)
 def gives(dotted: str) -> str:
     """What a function gives: `SAME` as its first argument, a `TENSOR` or several `TENSORS` whatever it is given,
-    `COMPUTED` from tensors where it is given one; empty for functions that are not told here.
+    those that are on the device by their own names, `COMPUTED` from tensors where it is given one; empty for functions
+    that are not told here.
     """
     if dotted.count(".") < 2 and not dotted.startswith(_BESIDE):
         return ""
     if _GIVE_BACK.match(dotted):
         return SAME
+    if _ON_DEVICE.match(dotted):
+        return TENSORS_ON_DEVICE if dotted.endswith(("rasterize", "interpolate")) else TENSOR_ON_DEVICE
     if _ALWAYS.match(dotted):
         return TENSOR
     if dotted in _SEVERAL:

@@ -155,6 +155,9 @@ def _of_tensors(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Va
         return None
     if gives == tensor_functions.SAME:
         return values.of(node.args[0], frame) if node.args else None
+    if gives in (tensor_functions.TENSOR_ON_DEVICE, tensor_functions.TENSORS_ON_DEVICE):
+        made = tensor(DEVICE, f"what `{short_name(dotted)}` renders, which is on the device")
+        return made if gives == tensor_functions.TENSOR_ON_DEVICE else sequence(made, (made, made))
     if gives == tensor_functions.TENSORS:
         return sequence(_computed(values, node, dotted, frame))
     if gives == tensor_functions.COMPUTED:

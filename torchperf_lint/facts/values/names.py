@@ -11,6 +11,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.called_later import bound_later
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.bindings.hints import default_of
+from torchperf_lint.facts.bindings.reaching import is_bound_before
 from torchperf_lint.facts.call_graph.fitting_calls import fitting_calls
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.call_graph.passed import argument_of, call_at, passed_by, place_of, spread_to
@@ -152,7 +153,7 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     is_parameter = _is_parameter(functions[frame.function], name)
     if is_parameter and any(d.within is not None for d in reaching):
         return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
+    if is_parameter and not is_bound_before(reaching, frame.at, body.block_of(frame.function, frame.at)):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)

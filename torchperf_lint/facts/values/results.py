@@ -15,6 +15,7 @@ from torchperf_lint.facts.outlines.signatures import annotation_chain
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.dicts_of_dicts import gives_dicts_of_dicts
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.number_helpers import gives_a_number
 from torchperf_lint.facts.values.rest import rest_handed_back
@@ -318,6 +319,8 @@ def _plain_returned(values: Values, key: FunctionKey, hint: ast.expr | None, bod
     named = isinstance(hint, ast.Name | ast.Attribute)
     promised = "" if hint is None else chain(hint) if named else ast.unparse(hint)
     if not _PLAIN_HINT.fullmatch(promised) or _BARE_CONTAINER.search(promised):
+        return None
+    if "[" in promised and gives_dicts_of_dicts(body, key.index):
         return None
     return sequence(PLAIN) if "[" in promised else PLAIN
 

@@ -61,7 +61,7 @@ _COMPUTES = pattern(
 _SHAPES_OF_LEVELS = pattern(r"^(?:\w+_)?spatial_shapes$")
 _COLLECTIVES = frozenset("all_reduce broadcast reduce all_gather all_gather_into_tensor reduce_scatter_tensor".split())
 """What a process sends to others: tensors, but for the list that `all_gather` fills."""
-_LOSS = pattern(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
+_LOSS = pattern(r"(?:^|[._\[])(?:\w+_)?loss(?:_(?:total_)?step)?\]?$")
 
 
 def counts_steps(name: str) -> bool:
@@ -86,7 +86,9 @@ def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
 def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: bool = False) -> Value:
     """What a name must be, from the attributes that the function asks of it. `returned`: whether a call gave it."""
     if counts_steps(name) and not returned:
-        return counter(name)
+        # `loss_total_step.backward()`: what has gradients is the loss of a step, and counts none.
+        trained = _trained_on(name, body.uses(frame.function, name), frame, body)
+        return trained if trained is not None else counter(name)
     if ACCELERATOR_NAME.search(name):
         return UNKNOWN  # it has a `gather` and a `backward`, and is no tensor
     used = used_as_module(name, frame, body)
