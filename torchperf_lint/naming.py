@@ -1,5 +1,5 @@
 """What stands beside the code: files of settings where objects are made by their names, `target: models.unet.UNet`,
-and whether the project is a package."""
+how programs are started where that decides about workers, and whether the project is a package."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from torchperf_lint.settings import Settings, shown
 from torchperf_lint.walk import Walk
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh", ".gin", ".conf", ".jsonnet")
+_STARTS = (".sh", ".md", ".sbatch", ".slurm", ".bat")
+"""Files that show command lines."""
 _LARGEST = 200_000
 """Bytes; what is larger holds data."""
 _MOST = 4_000
@@ -27,7 +29,8 @@ _NAMED = pattern(r"^\[(?:project|tool\.poetry|metadata|tool\.flit\.metadata)\]|\
 
 def beside(root: Path, settings: Settings, texts: Sequence[str]) -> Beside:
     """What stands beside the code of the project at `root`, which consists of `texts`."""
-    return Beside(settings_of(root, settings, texts), is_packaged(root), any(root.glob("*.dist-info")))
+    installed = any(root.glob("*.dist-info"))
+    return Beside(settings_of(root, settings, texts), is_packaged(root), installed, commands_of(root, settings, texts))
 
 
 def is_packaged(root: Path) -> bool:
@@ -50,7 +53,25 @@ def settings_of(root: Path, settings: Settings, texts: Iterable[str]) -> str | N
     """
     if not any(map(builds_by_name, texts)):
         return None
-    walk = Walk(root, root, lambda path: settings.excludes(shown(Path(path), root)), MAX_ENTRIES, endings=_ENDINGS)
+    return _texts_of(root, settings, _ENDINGS)
+
+
+_NO_WORKERS = pattern(r"add_argument\([^)]{0,80}workers[^)]{0,200}\bdefault\s*=\s*[\"']?0\b")
+
+
+def commands_of(root: Path, settings: Settings, texts: Iterable[str]) -> str:
+    """The texts of scripts and pages that show command lines; empty where no option asks for no workers by default.
+
+    Also empty where there are too many, or one cannot be read.
+    """
+    if not any("workers" in text and _NO_WORKERS.search(text) for text in texts):
+        return ""
+    return _texts_of(root, settings, _STARTS) or ""
+
+
+def _texts_of(root: Path, settings: Settings, endings: tuple[str, ...]) -> str | None:
+    """The texts of all files with such endings; None where there are too many, or one cannot be read."""
+    walk = Walk(root, root, lambda path: settings.excludes(shown(Path(path), root)), MAX_ENTRIES, endings=endings)
     found: list[str] = []
     try:
         for number, path in enumerate(walk):

@@ -9,9 +9,9 @@ from torchperf_lint.facts.constants.options_set import files_with, is_set, is_se
 from torchperf_lint.facts.files.project import Project
 
 
-def told(text, *flags, settings=None):
+def told(text, *flags, settings=None, commands=""):
     project = Project.of_texts({"a.py": f"workers = 0\n{text}\n"})
-    project.hotness.programs.beside = Beside(settings)
+    project.hotness.programs.beside = Beside(settings, commands=commands)
     return is_set(project, "workers", flags)
 
 
@@ -99,3 +99,16 @@ def test_looked_for_once(monkeypatch):
 )
 def test_set_on_objects(text, expected):
     assert is_set_on_objects(Project.of_texts({"a.py": text}), "workers") is expected
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        ("deepspeed main.py \\\n    --loader_workers=8 \\\n", True),
+        ("python main.py --loader-workers 4", True),
+        ("python main.py --loader_workers 0", False),
+        ("python main.py --load workers", False),
+    ],
+)
+def test_command_lines_that_are_written_down_set_an_option(commands, expected):
+    assert told("", "loader_workers", commands=commands) is expected

@@ -35,6 +35,8 @@ class Beside(NamedTuple):
     """Whether it can be installed: who installs it may use what it offers."""
     installed: bool = False
     """Whether it is what an installation left, which says of no program who runs it."""
+    commands: str = ""
+    """The texts of scripts and pages that show how its programs are started, where that was asked for."""
 
 
 NOTHING_BESIDE = Beside()

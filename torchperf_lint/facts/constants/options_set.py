@@ -63,7 +63,10 @@ def _is_set(project: Project, name: str, flags: set[str]) -> bool:
         return True
     if any(given.search(project.text(path)) for flag in sorted(flags) for path in files_with(project, flag)):
         return True
-    settings = project.hotness.programs.beside.settings
+    beside = project.hotness.programs.beside
+    if given.search(beside.commands):
+        return True
+    settings = beside.settings
     return settings is not None and re.search(rf"\b{re.escape(name)}\b|{given.pattern}", settings) is not None
 
 
