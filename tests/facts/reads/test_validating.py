@@ -89,6 +89,12 @@ def test_what_nobody_can_follow_counts_unless_a_program_never_speaks_of_a_device
     assert len(list(checked(_file(IMPORTS + LOSS.replace("{beside}", beside))))) == found
 
 
+@pytest.mark.parametrize(("name", "found"), [("outputs", 1), ("noise_kwargs", 0), ("config", 0)])
+def test_what_settings_hold_are_numbers(name: str, found: int) -> None:
+    text = LOSS.replace("{beside}", MOVES).replace("outputs", name)
+    assert len(list(checked(_file(IMPORTS + text)))) == found
+
+
 KEPT = """
 import torch.distributions as td
 

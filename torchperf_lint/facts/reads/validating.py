@@ -166,6 +166,10 @@ def _outputs(file: SourceFile, site: Site) -> Iterator[ast.expr]:
             yield given
 
 
+_SETTINGS = pattern(r"(?:^|_)(?:kwargs|config|cfg|conf|opts?|args|options|hparams|settings)$")
+"""Names of what holds numbers for a whole run: `Normal(noise_kwargs["mean"], noise_kwargs["std"])`."""
+
+
 def _is_of_the_step(given: ast.expr) -> bool:
     """Whether an expression starts from a variable of the function, and not from what the object was made with.
 
@@ -174,4 +178,4 @@ def _is_of_the_step(given: ast.expr) -> bool:
     if isinstance(given, ast.Name):
         return _OUTPUT.search(given.id) is not None
     names = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
-    return bool(names) and "self" not in names
+    return bool(names) and "self" not in names and not any(map(_SETTINGS.search, names))
