@@ -21,7 +21,8 @@ class GradscalerHostRead(SourceRule):
     ## What it does
     Flags `Adam`, `AdamW` and `SGD` of torch, made without `fused=True`, where `GradScaler.step` steps them in a
     training loop, where all that may make the optimizer is in sight, in other functions and files too (info); and
-    `GradScaler.get_scale()` in a training loop, where the number is not compared with another.
+    `GradScaler.get_scale()` and `state_dict()["scale"]` in a training loop, where the number is not compared with
+    another.
 
     ## Why it is slow
     `GradScaler.step` reads from the device whether any gradient was infinite, and skips the step on the host. The

@@ -1,7 +1,7 @@
 """Optimizers that a GradScaler steps, and what the scaler reads from the device to do so.
 
 `GradScaler.step(optimizer)` reads whether any gradient was infinite, unless the optimizer skips such steps on the
-device itself: the fused ones do. `GradScaler.get_scale()` reads the factor.
+device itself: the fused ones do. `GradScaler.get_scale()` reads the factor, and so does `state_dict()`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.constants.seen_constants import constants
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.optimizers.optimizers_given import optimizers_given
@@ -90,12 +90,32 @@ def _made_elsewhere(step: Site, held: str) -> Stepped | None:
 
 
 def scale_reads(file: SourceFile) -> Iterator[Site]:
-    """The hot calls of `get_scale` on a scaler whose number decides nothing."""
-    for site in file.hot_calls("get_scale"):
-        if site.hot is None or site.hot.kind != "step" or site.hot.optional or not _is_scaler(file, site):
+    """The hot calls that ask a scaler for its scale, a number that decides nothing then."""
+    for site in file.hot_calls("get_scale", "state_dict"):
+        if site.hot is None or site.hot.kind != "step" or site.hot.optional:
             continue
-        if not _decides(file, site):
+        if site.record.callee.endswith("state_dict") and not _is_asked_for_its_scale(file, site):
+            continue
+        if (_is_scaler(file, site) or _hands_on(file, site)) and not _decides(file, site):
             yield site
+
+
+def _is_asked_for_its_scale(file: SourceFile, site: Site) -> bool:
+    """`scaler.state_dict()["scale"]`."""
+    taken = file.enclosing(site.function).parents.get(site.call)
+    return isinstance(taken, ast.Subscript) and isinstance(taken.slice, ast.Constant) and taken.slice.value == "scale"
+
+
+def _hands_on(file: SourceFile, site: Site) -> bool:
+    """Whether a class of the project answers as the scaler does that it keeps: `return self._scaler.state_dict()`."""
+    index, types = file.project.index, file.project.types
+    for thing in types.things(file.path, site.function, chain(site.receiver)) if site.receiver is not None else ():
+        cls = Thing("class", thing.path, thing.index) if thing.kind == "instance" else None
+        key = index.method(cls, "state_dict") if cls is not None else None
+        calls = index.calls_in(key) if key is not None else ()
+        if any(_SCALER.search(call.callee.removesuffix(".state_dict")) for call in calls):
+            return True
+    return False
 
 
 def _is_scaler(file: SourceFile, site: Site) -> bool:
