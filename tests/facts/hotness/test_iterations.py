@@ -60,6 +60,12 @@ def test_a_loop_whose_turns_sample_is_not():
     assert hot_at(code) is None
 
 
+@pytest.mark.parametrize("call", ["model.fit(x)", "train_model(x)", "optimize_acqf(x)"])
+def test_a_loop_whose_turns_train_as_a_whole_is_not(call):
+    code = KMEANS.format(head="for _ in range(max_iter):").replace("        shown", f"        {call}\n        shown")
+    assert hot_at(code) is None
+
+
 def test_a_loop_that_hardly_computes_is_not():
     turn = "        shown = torch.exp(jobs.run()).tolist()  # <-"
     assert hot_at(f"import torch\n\ndef fit(jobs, max_iter):\n    for _ in range(max_iter):\n{turn}\n") is None

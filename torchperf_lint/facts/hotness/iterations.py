@@ -31,6 +31,8 @@ _COMPUTES = pattern(
     r"|\.(?:sum|mean|norm|matmul|mm|bmm|mv|argmin|argmax|sqrt|exp|log|logsumexp|dot|clamp|clamp_|amax|amin|softmax)$"
 )
 """Calls that compute on tensors, or arrays."""
+_WHOLE = pattern(r"(?:^|[._])(?:fit|train|learn|optimize)(?:_\w+)?$")
+"""Calls that train or optimize as a whole, as each turn of a Bayesian optimization does: such turns are few."""
 _LEAST = 2
 """A loop that computes once may do anything."""
 
@@ -52,7 +54,10 @@ class Iterations:
         if is_cold(self.index, FunctionKey(path, region.function)):
             return None
         computed = self._computing(path, index)
-        if len(computed) < _LEAST or self._holds_hot_loops(path, index):
+        called = self.calls.all_in(path, index)
+        if len(computed) < _LEAST or any(_WHOLE.search(call.callee) for call in called):
+            return None
+        if self._holds_hot_loops(path, index):
             return None
         first = computed[0]
         because = (
