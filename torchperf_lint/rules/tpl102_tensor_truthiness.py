@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.files.spots import Spot
@@ -15,7 +16,7 @@ from torchperf_lint.facts.reads.consequences import DECIDES, EXCUSED, INSTEAD, K
 from torchperf_lint.facts.reads.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.reads.extremes import extremes
 from torchperf_lint.facts.reads.memberships import memberships
-from torchperf_lint.facts.reads.reads import cause, hot_read, on_device, one_copy, repeated_read
+from torchperf_lint.facts.reads.reads import cause, hot_read, one_copy, repeated_read
 from torchperf_lint.facts.reads.skipped_steps import is_zero, skips_a_step
 from torchperf_lint.facts.reads.truths import truths, truths_in_loops
 from torchperf_lint.facts.values.value import Value

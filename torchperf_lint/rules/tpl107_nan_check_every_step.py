@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copies.on_device import on_device
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.reads.consequences import DECIDES, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.reads.finite import Check, checks
-from torchperf_lint.facts.reads.reads import cause, on_device
+from torchperf_lint.facts.reads.reads import cause
 from torchperf_lint.facts.reads.skipped_steps import skips_a_step
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule

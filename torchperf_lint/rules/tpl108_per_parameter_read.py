@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.copies.gathered_numbers import gathered_numbers
+from torchperf_lint.facts.copies.on_device import on_device
+from torchperf_lint.facts.element_loops.parameters import called_per_parameter, per_parameter
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Place, SourceFile
-from torchperf_lint.facts.optimizers.parameters import called_per_parameter, per_parameter
 from torchperf_lint.facts.reads.consequences import DECIDES, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.reads.extremes import extremes
 from torchperf_lint.facts.reads.finite import checks
-from torchperf_lint.facts.reads.reads import cause, conversion_readings, copy_readings, item_readings, on_device
+from torchperf_lint.facts.reads.reads import cause, conversion_readings, copy_readings, item_readings
 from torchperf_lint.facts.reads.truths import truths
 from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict

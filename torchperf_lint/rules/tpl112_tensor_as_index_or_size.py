@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.copies.uploaded import below_reductions, uploaded_on
 from torchperf_lint.facts.element_loops.found_in_turn import BEFORE, IN_TURN, found_in_turn
 from torchperf_lint.facts.files.project import Project
@@ -13,7 +14,7 @@ from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.indexing.picked_together import picked_together
 from torchperf_lint.facts.indexing.sizing import Sized, sized
 from torchperf_lint.facts.reads.drawn import HOST_DRAWS, is_drawn
-from torchperf_lint.facts.reads.reads import cause, on_device
+from torchperf_lint.facts.reads.reads import cause
 from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict

@@ -9,9 +9,9 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.hotness.hot import place
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.reads.checked_samples import CheckedSample, checked_samples
 from torchperf_lint.facts.reads.normal_draws import Draw, explores, normal_draws
 from torchperf_lint.facts.reads.own_distributions import asked_within

@@ -20,7 +20,7 @@ from torchperf_lint.facts.loaders.copied_into import batch_copied_into
 from torchperf_lint.facts.loaders.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.loaders.handed_over import handed_over
 from torchperf_lint.facts.loaders.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
-from torchperf_lint.facts.loaders.loaders import batch_copy, is_blocking
+from torchperf_lint.facts.loaders.loaders import batch_copy, is_blocking, loaders_of
 from torchperf_lint.facts.loaders.own_batches import own_move, waits_for_nothing
 from torchperf_lint.facts.loaders.pinned_beside import PinnedBeside, pinned_beside
 from torchperf_lint.facts.loaders.pinning import Pinning, pinning_of
@@ -372,7 +372,7 @@ def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
 
 def _in_vain(file: SourceFile, project: Project, pinning: Pinning) -> list[Related]:
     """The copies of the same loaders' batches that ask not to wait, in the same file: they lack pinning, too."""
-    copies = {copy for origin in pinning.unpinned for copy in project.loaders.copies(origin) if not copy.blocking}
+    copies = {copy for origin in pinning.unpinned for copy in loaders_of(project).copies(origin) if not copy.blocking}
     places = sorted({(copy.line, copy.column) for copy in copies if copy.path == file.path})
     message = "`non_blocking=True` is in vain here, as the batch is not pinned"
     return [file.related(file.path, line, column, message) for line, column in places[:5]]

@@ -9,12 +9,12 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.loaders.chosen_data_sets import work_of_any
-from torchperf_lint.facts.loaders.datasets import data_of, held, item_work
 from torchperf_lint.facts.loaders.indexed_data_sets import IndexedDataSet, indexed_data_sets
 from torchperf_lint.facts.loaders.left_early import only_begins
-from torchperf_lint.facts.loaders.loaders import LoaderUse
+from torchperf_lint.facts.loaders.loaders import LoaderUse, loaders_of
 from torchperf_lint.facts.loaders.no_workers import Unasked, no_workers
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
+from torchperf_lint.facts.values.datasets import data_of, held, item_work
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -108,7 +108,7 @@ class LoaderWithoutWorkers(SourceRule):
         if not project.uses_accelerator:
             return
         for site in file.calls_of(*LOADER_CLASSES):
-            uses = project.loaders.uses((file.path, *site.start))
+            uses = loaders_of(project).uses((file.path, *site.start))
             unasked = no_workers(project, site.call, site.frame) if uses else None
             if unasked is not None and not only_begins(site, uses):
                 yield from self._judged(file, project, site, uses, unasked)

@@ -10,16 +10,17 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.copy_fixes import pinned
-from torchperf_lint.facts.loaders.datasets import batches_on_device, held
+from torchperf_lint.facts.loaders.loaders import loaders_of
 from torchperf_lint.facts.loaders.no_workers import no_workers
 from torchperf_lint.facts.loaders.own_loaders import never_pinned
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.loaders.prepared_loaders import Prepared, prepared_images
 from torchperf_lint.facts.loaders.spread_arguments import dicts_spread, written_out
 from torchperf_lint.facts.loaders.unfollowed_loaders import work_of_training_loader
-from torchperf_lint.facts.loaders.web_loaders import decoded_images
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.literals import is_false
+from torchperf_lint.facts.values.datasets import batches_on_device, held
+from torchperf_lint.facts.values.web_loaders import decoded_images
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.recorded import LoaderRun
 from torchperf_lint.rule import SourceRule
@@ -105,7 +106,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
             told = written_out(project.values, site.call, site.frame)
             if not lacks(told, "pin_memory", PIN_POSITION) or lacks(told, "num_workers", WORKERS_POSITION):
                 continue
-            copies = project.loaders.copies((file.path, *site.start))
+            copies = loaders_of(project).copies((file.path, *site.start))
             if not copies:
                 yield from self._unfollowed(project, site)
                 continue
@@ -177,8 +178,8 @@ class LoaderWithoutPinnedMemory(SourceRule):
         """Where a loader is told not to pin, and the project's steps copy batches as if it did."""
         origin = (site.file.path, *site.start)
         told = is_false(keyword(written_out(project.values, site.call, site.frame), "pin_memory"))
-        steps = [use for use in project.loaders.uses(origin) if use.hot.kind == "step"] if told else []
-        copies = [copy for copy in project.loaders.asynchronous() if copy.hot.kind == "step"] if steps else []
+        steps = [use for use in loaders_of(project).uses(origin) if use.hot.kind == "step"] if told else []
+        copies = [copy for copy in loaders_of(project).asynchronous() if copy.hot.kind == "step"] if steps else []
         if not copies or batches_on_device(project.values, site.call, site.frame):
             return
         first = copies[0]

@@ -8,11 +8,12 @@ from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.datasets import held
 from torchperf_lint.facts.loaders.loader_arguments import given, workers
+from torchperf_lint.facts.loaders.loaders import loaders_of
 from torchperf_lint.facts.loaders.passes_again import Again, read_again
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
 from torchperf_lint.facts.syntax.arguments import unpacks
+from torchperf_lint.facts.values.datasets import held
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -105,7 +106,7 @@ class NoPersistentWorkers(SourceRule):
             if count is None or given(site.call, _NAME) is not None:
                 continue
             origin = (file.path, *site.start)
-            again = read_again(project, origin, project.loaders.uses(origin))
+            again = read_again(project, origin, loaders_of(project).uses(origin))
             if again is not None:
                 yield self._finding(file, project, site, again, *count)
 

@@ -9,7 +9,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.loaders.collating import Batch, collated_by_sample
-from torchperf_lint.facts.loaders.loaders import LoaderUse
+from torchperf_lint.facts.loaders.loaders import LoaderUse, loaders_of
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
 from torchperf_lint.facts.values.value import DEVICE
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
@@ -107,11 +107,11 @@ class InMemoryDataSetPerSample(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each loader whose batches one index could take."""
         for site in file.calls_of(*LOADER_CLASSES) if project.uses_accelerator else ():
-            uses = [use for use in project.loaders.uses((file.path, *site.start)) if use.hot.kind == "step"]
+            uses = [use for use in loaders_of(project).uses((file.path, *site.start)) if use.hot.kind == "step"]
             batch = collated_by_sample(site) if uses else None
             if batch is not None:
                 goes = (
-                    bool(project.loaders.copies((file.path, *site.start)))
+                    bool(loaders_of(project).copies((file.path, *site.start)))
                     or file.value(site.call, site).device == DEVICE
                 )
                 yield self._finding(file, site, batch if goes else batch.doubtful, uses)

@@ -8,10 +8,10 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.loaders.loader_arguments import given, whole_number, workers
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule

@@ -8,11 +8,12 @@ from torchperf_lint.confirming import silent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.datasets import data_of
 from torchperf_lint.facts.loaders.loader_arguments import given, workers
+from torchperf_lint.facts.loaders.loaders import loaders_of
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
 from torchperf_lint.facts.loaders.sharding import Stream, undivided
 from torchperf_lint.facts.syntax.arguments import unpacks
+from torchperf_lint.facts.values.datasets import data_of
 from torchperf_lint.model import Confidence, Finding, Outcome, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -118,7 +119,7 @@ class IterableDatasetNotSharded(SourceRule):
         return Verdict(Outcome.CONFIRMED, f"it ran with {most} workers, each of which reads all of the data set")
 
     def _finding(self, file: SourceFile, project: Project, site: Site, stream: Stream, number: int | None) -> Finding:
-        uses = project.loaders.uses((file.path, *site.start))
+        uses = loaders_of(project).uses((file.path, *site.start))
         times = f"{number} times" if number is not None else "once for each worker"
         what = f"`{stream.source}`" if stream.source else "all it iterates"
         return self.found(

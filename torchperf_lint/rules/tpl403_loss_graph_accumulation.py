@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.autograd.detaching import without_graph
 from torchperf_lint.facts.autograd.kept import Kept, detached, is_loss, kept_graphs
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.fixes.detaching import without_graph
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -9,10 +9,10 @@ from torchperf_lint.confirming import by_variable
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark, asked_for, reached
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.processes.environment import settings_of, unset
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import Mark, asked_for, reached
 from torchperf_lint.facts.processes.text_files import TextFile
 from torchperf_lint.facts.processes.text_settings import text_settings
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Severity, Verdict

@@ -9,8 +9,8 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark, asked_for, reached
 from torchperf_lint.facts.processes.process_flags import explained, flags_set
-from torchperf_lint.facts.processes.switches import Mark, asked_for, reached
 from torchperf_lint.facts.syntax.literals import is_literal
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule

@@ -10,8 +10,8 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for
 from torchperf_lint.facts.fixes.edits import fix_of
-from torchperf_lint.facts.processes.switches import asked_for
 from torchperf_lint.facts.syntax.literals import is_false, is_true
 from torchperf_lint.model import Confidence, Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule

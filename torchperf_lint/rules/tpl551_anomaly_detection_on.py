@@ -10,8 +10,8 @@ from torchperf_lint.confirming import happened
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for, is_context, reached, switched_back
 from torchperf_lint.facts.fixes.edits import fix_of
-from torchperf_lint.facts.processes.switches import asked_for, is_context, reached, switched_back
 from torchperf_lint.model import Confidence, Finding, Fix, Outcome, Safety, Verdict
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule

@@ -9,9 +9,9 @@ from torchperf_lint.confirming import NO_DEVICE
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import asked_for, reached, switched_back
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.processes.environment import settings_of, unset
-from torchperf_lint.facts.processes.switches import asked_for, reached, switched_back
 from torchperf_lint.facts.processes.text_files import TextFile
 from torchperf_lint.facts.processes.text_settings import text_settings
 from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict

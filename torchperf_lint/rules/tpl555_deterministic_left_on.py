@@ -10,10 +10,10 @@ from torchperf_lint.confirming import by_setting
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark, asked_for, reached
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.processes.framework_runs import is_trial_file
 from torchperf_lint.facts.processes.process_flags import explained, flags_set
-from torchperf_lint.facts.processes.switches import Mark, asked_for, reached
 from torchperf_lint.facts.syntax.literals import is_true
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule

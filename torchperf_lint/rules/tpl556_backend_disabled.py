@@ -9,11 +9,11 @@ from torchperf_lint.confirming import by_setting, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Place, SourceFile
+from torchperf_lint.facts.files.switches import Mark, asked_for, reached
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.models.slow_attention import math_only
 from torchperf_lint.facts.processes.environment import settings_of, unset
 from torchperf_lint.facts.processes.process_flags import explained, flags_set
-from torchperf_lint.facts.processes.switches import Mark, asked_for, reached
 from torchperf_lint.model import Confidence, Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -9,10 +9,10 @@ from torchperf_lint.confirming import by_setting, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for, reached
 from torchperf_lint.facts.processes.framework_runs import is_trial_file
 from torchperf_lint.facts.processes.process_flags import explained
 from torchperf_lint.facts.processes.profiled import PROFILERS, profiled
-from torchperf_lint.facts.processes.switches import asked_for, reached
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

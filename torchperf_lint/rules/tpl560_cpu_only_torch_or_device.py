@@ -10,10 +10,10 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import asked_for, reached
 from torchperf_lint.facts.processes.framework_runs import is_trial_file
 from torchperf_lint.facts.processes.host_training import HIDDEN, VISIBLE, kept_on_host
 from torchperf_lint.facts.processes.process_flags import explained, gives_reason
-from torchperf_lint.facts.processes.switches import asked_for, reached
 from torchperf_lint.facts.processes.text_blocks import plain_statements
 from torchperf_lint.facts.processes.text_files import TextFile
 from torchperf_lint.facts.processes.text_settings import TextSetting, text_settings

@@ -9,10 +9,10 @@ from torchperf_lint.confirming import by_optimizers
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for, reached
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.optimizers.parameter_groups import Groups, groups_of_one
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import asked_for, reached
 from torchperf_lint.facts.syntax.literals import is_false
 from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule

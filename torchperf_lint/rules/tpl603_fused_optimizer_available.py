@@ -9,8 +9,8 @@ from torchperf_lint.confirming import by_optimizers
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import reached
 from torchperf_lint.facts.fixes.edits import fix_of
-from torchperf_lint.facts.processes.switches import reached
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

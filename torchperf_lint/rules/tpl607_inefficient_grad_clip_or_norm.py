@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured, waits_of_loop
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.returned_for_nobody import works_for_nobody
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.optimizers.norms_one_by_one import Norms, norms_one_by_one
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.syntax.literals import is_true
 from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict

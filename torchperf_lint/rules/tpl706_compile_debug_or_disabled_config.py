@@ -9,11 +9,11 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark, asked_for, reached
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.processes.compiling import COMPILE
 from torchperf_lint.facts.processes.environment import settings_of, unset
 from torchperf_lint.facts.processes.process_flags import explained, flags_set
-from torchperf_lint.facts.processes.switches import Mark, asked_for, reached
 from torchperf_lint.facts.processes.text_files import TextFile
 from torchperf_lint.facts.processes.text_settings import text_settings
 from torchperf_lint.facts.syntax.chains import last_part

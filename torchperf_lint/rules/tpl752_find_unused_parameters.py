@@ -9,10 +9,10 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.models.all_used import uses_all_parameters
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import asked_for
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_text, is_true
 from torchperf_lint.model import Confidence, Finding, Safety, Verdict

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for
 from torchperf_lint.facts.hotness.hot import Hot
-from torchperf_lint.facts.optimizers.parameters import per_parameter
-from torchperf_lint.facts.processes.switches import asked_for
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule

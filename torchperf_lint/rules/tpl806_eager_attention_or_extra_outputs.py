@@ -8,10 +8,10 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.models.unread_outputs import ATTENTIONS, Unread, unread_outputs, written_out_attention
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import asked_for
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -8,10 +8,10 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import asked_for, reached
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.processes.framework_runs import is_trial_file
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import asked_for, reached
 from torchperf_lint.model import Confidence, Finding, Safety, Verdict
 from torchperf_lint.rule import SourceRule
 

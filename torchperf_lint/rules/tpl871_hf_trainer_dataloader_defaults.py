@@ -9,12 +9,12 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.datasets import item_work
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.loaders.lazy_transforms import made_by, transform_of
 from torchperf_lint.facts.processes.framework_runs import is_ordinary, is_trial
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.processes.training_arguments import ARGUMENTS, TRAINERS
 from torchperf_lint.facts.syntax.arguments import keyword, literal, unpacks_keywords
+from torchperf_lint.facts.values.datasets import item_work
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 

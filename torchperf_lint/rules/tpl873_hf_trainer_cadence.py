@@ -10,10 +10,10 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.fixes.edits import Editor, fix_of
 from torchperf_lint.facts.processes.framework_runs import is_ordinary, small
 from torchperf_lint.facts.processes.process_flags import explained
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.processes.training_arguments import ARGUMENTS, ONLINE
 from torchperf_lint.facts.syntax.arguments import keyword, literal
 from torchperf_lint.facts.syntax.literals import UNKNOWN

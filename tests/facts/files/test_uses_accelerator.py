@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.reads.reads import on_device
 
 MODEL = "class Net(nn.Module):\n    def forward(self, x):\n        return x * x.sum().item()\n"
 TRAIN = "from a import Net\nnet = Net()\nfor x in DataLoader([]):\n    net(x).backward()\n"

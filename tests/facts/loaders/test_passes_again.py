@@ -9,6 +9,7 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.loaders.loaders import loaders_of
 from torchperf_lint.facts.loaders.passes_again import read_again
 
 STEP = """
@@ -26,7 +27,7 @@ def again(body):
     file = SourceFile(project, "a.py", files["a.py"])
     (site,) = file.calls_of("torch.utils.data.DataLoader")
     origin = ("a.py", *site.start)
-    found = read_again(project, origin, project.loaders.uses(origin))
+    found = read_again(project, origin, loaders_of(project).uses(origin))
     return found.region.detail if found is not None else None
 
 

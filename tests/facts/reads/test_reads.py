@@ -7,16 +7,17 @@ import ast
 import pytest
 from snippets import texts
 
+from torchperf_lint.facts.copies.on_device import on_device
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import hot_nodes
 from torchperf_lint.facts.indexing.sizing import sized
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.reads.clusters import clusters, numbers_read
 from torchperf_lint.facts.reads.consequences import DECIDES, RAISES, RECORDS, REPLACES, SELECTS, consequence
 from torchperf_lint.facts.reads.formatting import formatted
 from torchperf_lint.facts.reads.loggers import logged
-from torchperf_lint.facts.reads.reads import conversion_readings, item_readings, on_device
+from torchperf_lint.facts.reads.reads import conversion_readings, item_readings
 from torchperf_lint.facts.reads.truths import truths
 from torchperf_lint.model import Confidence
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from torchperf_lint.facts.call_graph.index import Thing
+from torchperf_lint.facts.element_loops.plain_layers import is_plain_layer
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.patterns import pattern
@@ -18,15 +19,6 @@ _LAYERS = frozenset(
     "TransformerEncoderLayer TransformerDecoderLayer MultiheadAttention".split()
 )
 """Classes of torch.nn whose parameters are worth a saving."""
-_PLAIN_LAYERS = frozenset(
-    "Upsample UpsamplingNearest2d UpsamplingBilinear2d AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d "
-    "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d Flatten Identity PixelShuffle PixelUnshuffle "
-    "ReflectionPad2d ReplicationPad2d ZeroPad2d Softmax Softmax2d LogSoftmax Softmin Sigmoid Tanh ReLU ReLU6 LeakyReLU "
-    "ELU CELU SELU GELU SiLU Mish Softplus Softsign Hardtanh Hardswish LogSigmoid Dropout Fold Unfold Unflatten "
-    "CosineSimilarity PairwiseDistance".split()
-)
-"""Classes of torch.nn without parameters: what they compute of a batch records nothing."""
-_OF_TORCH = pattern(r"^torch\.nn\.(?:modules\.\w+\.)?(\w+)\(\)")
 _TRANSFORMS = pattern(r"^torch(?:audio|vision)\.transforms\.(?:\w+\.)*\w+\(\)$")
 """Their kernels and tables are buffers."""
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
@@ -111,12 +103,6 @@ def _stops(project: Project, cls: Thing) -> bool:
 def is_without_parameters(dotted: str) -> bool:
     """Whether what is made by a class of torch's has no parameters: `torch.nn.Upsample()`, a transform."""
     return is_plain_layer(dotted) or _TRANSFORMS.match(dotted) is not None
-
-
-def is_plain_layer(dotted: str) -> bool:
-    """Whether what is made by a class of torch.nn has no parameters."""
-    made = _OF_TORCH.match(dotted)
-    return made is not None and made.group(1) in _PLAIN_LAYERS
 
 
 def trainable_parts(project: Project, cls: Thing) -> dict[str, str]:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.bodies import Body
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.element_loops.turns import HANDFUL
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_nodes
 from torchperf_lint.facts.hotness.loop import FEW_TURNS
 from torchperf_lint.facts.outlines.guards import literal_turns
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import UNKNOWN, literal_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from torchperf_lint.facts.autograd.trainable import is_plain_layer
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.element_loops.carried import carried
+from torchperf_lint.facts.element_loops.plain_layers import is_plain_layer
 from torchperf_lint.facts.element_loops.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.element_loops.rows import fills_row, fills_up_to
 from torchperf_lint.facts.element_loops.searches import calls_of_short, is_search

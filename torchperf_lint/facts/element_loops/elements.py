@@ -6,6 +6,7 @@ import ast
 import re
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.element_loops.doubts import doubt
 from torchperf_lint.facts.element_loops.elements_by_helper import by_helper, doubt_of
 from torchperf_lint.facts.element_loops.rows import filled_elements, fills_row, fills_up_to
@@ -14,7 +15,6 @@ from torchperf_lint.facts.element_loops.turns import Comprehension, Turn
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.hotness.loop import FEW_TURNS
 from torchperf_lint.facts.outlines.guards import literal_turns
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal
 from torchperf_lint.facts.syntax.syntax import first_part

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.passed import by_place
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.element_loops.copied_one_by_one import (
     are_places,
     is_new,
@@ -26,7 +27,6 @@ from torchperf_lint.facts.element_loops.rows import is_whole
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_nodes
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import names_of

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_nodes, spot_at
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import Value

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from torchperf_lint.facts.bindings.effects import statements
 from torchperf_lint.facts.constants.changed_in_place import base_of, changed
 from torchperf_lint.facts.constants.tracing import bound_by
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.element_loops.index_lists import chooses_several
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_nodes, spot_at
 from torchperf_lint.facts.hotness.loop import FEW_TURNS
 from torchperf_lint.facts.outlines.guards import literal_turns
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal
 from torchperf_lint.facts.syntax.syntax import names_of, nodes_of

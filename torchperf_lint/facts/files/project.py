@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from typing import TypeVar, cast
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bindings.bodies import Body
@@ -17,13 +18,14 @@ from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.files.torch_bounds import ANY_TORCH, TorchBounds
 from torchperf_lint.facts.hotness.hotness import Hotness, Reach
 from torchperf_lint.facts.hotness.left_off import LeftOff
-from torchperf_lint.facts.loaders.loaders import Loaders
 from torchperf_lint.facts.outlines.outline import outline
 from torchperf_lint.facts.outlines.records import Outline
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.syntax.syntax import parse
 from torchperf_lint.facts.values.grads import Grads
 from torchperf_lint.facts.values.values import Values
+
+T = TypeVar("T")
 
 _STEPS = {"backward", "step", "zero_grad"}
 
@@ -46,7 +48,6 @@ class Project:
         self.types = Types(self.index, GivenFunctions(self.index))
         self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines), self.body, self.text, beside)
         self.values = Values(self.index, self.types, self.hotness, self.body)
-        self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)
         self.torch = torch
         self._read = read
@@ -54,12 +55,19 @@ class Project:
         self._trees = {} if trees is None else trees
         """Path -> what was parsed for the outline already; each is taken once."""
         self._bodies: dict[str, Body | None] = {}
+        self._answers: dict[object, object] = {}
 
     @classmethod
     def of_texts(cls, texts: dict[str, str], complete: bool = True, root: str = "") -> Project:
         """A project held in memory: project-relative POSIX path -> text. Raises CannotCheck."""
         outlines = [outline(path, text) for path, text in sorted(texts.items())]
         return cls(outlines, texts.__getitem__, complete, root=root)
+
+    def once(self, ask: Callable[[Project], T]) -> T:
+        """What a question has for an answer about this project; asked once, however many files want to know."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        return cast("T", self._answers[ask])
 
     def text(self, path: str) -> str:
         """The text of a project file."""

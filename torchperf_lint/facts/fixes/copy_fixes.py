@@ -16,7 +16,6 @@ from torchperf_lint.facts.files.concrete import cst
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.edits import Editor, fix_of
-from torchperf_lint.facts.loaders import datasets
 from torchperf_lint.facts.loaders.loaders import Origin
 from torchperf_lint.facts.loaders.pinning import (
     LOADER_CLASSES,
@@ -30,6 +29,7 @@ from torchperf_lint.facts.loaders.spread_arguments import spreads_keyword, writt
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.syntax.literals import is_true
+from torchperf_lint.facts.values import datasets
 from torchperf_lint.facts.values.value import Frame, Value
 from torchperf_lint.model import Edit, Fix, Safety
 

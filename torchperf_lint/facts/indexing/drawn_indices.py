@@ -10,10 +10,10 @@ import ast
 from collections.abc import Sequence
 
 from torchperf_lint.facts.bindings.bodies import Body
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.spots import Spot
 from torchperf_lint.facts.indexing.index_uses import name_below
 from torchperf_lint.facts.indexing.shuffled_indices import shuffles
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal

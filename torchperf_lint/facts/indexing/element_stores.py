@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.constants.constants import constancy
 from torchperf_lint.facts.constants.host_numbers import is_host_number
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_functions, hot_nodes
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.values.dimensions import dimensions
 from torchperf_lint.facts.values.value import Frame, Value
 from torchperf_lint.facts.values.values import Values

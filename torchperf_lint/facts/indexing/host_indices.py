@@ -10,6 +10,7 @@ from torchperf_lint.facts.constants.constants import constancy
 from torchperf_lint.facts.constants.host_numbers import is_host_number
 from torchperf_lint.facts.copies.fresh import Fresh, just_made
 from torchperf_lint.facts.copies.left_behind import LeftBehind
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.devices.step_batches import one_tensor
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_functions, hot_nodes
@@ -19,7 +20,6 @@ from torchperf_lint.facts.indexing.repeated_lists import repeated_list
 from torchperf_lint.facts.indexing.steady_indices import steady_index
 from torchperf_lint.facts.indexing.tables_of_indices import table_of_row
 from torchperf_lint.facts.outlines.records import Position
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.expressions_written import of_part
 from torchperf_lint.facts.values.value import DEVICE, Value

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.host_scripts import stays_on_host
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.facts.values.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.looks import may_be_tensor
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.indexing.put_together import as_long_as
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.conditions import words
 from torchperf_lint.facts.syntax.literals import is_none

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.effects import unpacked
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_functions, spot_at
 from torchperf_lint.facts.indexing.masks import is_mask, may_be_mask
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.call_graph.demonstrations import Demonstrations
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
-from torchperf_lint.facts.loaders.datasets import heavy_call
 from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.values.datasets import heavy_call
 from torchperf_lint.facts.values.value import Frame
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.files.source import Site
-from torchperf_lint.facts.loaders.datasets import data_of, held
 from torchperf_lint.facts.loaders.loader_arguments import given, whole_number
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import unpacks
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.datasets import data_of, held
 from torchperf_lint.facts.values.value import Frame, Value
 from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_nodes
 from torchperf_lint.facts.hotness.hot import Hot
-from torchperf_lint.facts.loaders.datasets import item_work
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.datasets import item_work
 
 _BARS = frozenset({"tqdm", "trange", "track", "progress_bar", "prange", "enumerate"})
 _KINDS = ("step", "eval")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.devices.devices import is_cuda_type, target_device
+from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.hotness.hot import Hot
 from torchperf_lint.facts.loaders.batches_by_caller import batch_of_a_caller, is_for_others
 from torchperf_lint.facts.loaders.handed_out import handed_out
@@ -76,6 +77,15 @@ def is_blocking(node: ast.Call) -> bool:
         return any(k.arg == "non_blocking" and is_false(k.value) for k in node.keywords)
     limit = 1 if getattr(node.func, "attr", "") in ("cuda", "type", "copy_") else 2
     return len(node.args) <= limit and not any(isinstance(a, ast.Starred) for a in node.args)
+
+
+def loaders_of(project: Project) -> Loaders:
+    """What a project does with its loaders; worked out once."""
+    return project.once(_worked_out)
+
+
+def _worked_out(project: Project) -> Loaders:
+    return Loaders(project.values)
 
 
 class Loaders:

@@ -14,10 +14,10 @@ from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.loaders.loaders import Origin
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES, loader_call
-from torchperf_lint.facts.loaders.web_loaders import WEB_LOADER
 from torchperf_lint.facts.syntax.arguments import literal
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import Frame
+from torchperf_lint.facts.values.web_loaders import WEB_LOADER
 
 _DATA_LOADERS = tuple(name for name in LOADER_CLASSES if name != WEB_LOADER)
 

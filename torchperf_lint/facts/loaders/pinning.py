@@ -11,10 +11,10 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.loaders.loaders import Origin
 from torchperf_lint.facts.loaders.spread_arguments import written_out
-from torchperf_lint.facts.loaders.web_loaders import WEB_LOADER
 from torchperf_lint.facts.syntax.arguments import keyword, unpacks
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.values.value import Frame
+from torchperf_lint.facts.values.web_loaders import WEB_LOADER
 
 LOADER_CLASSES = (
     "torch.utils.data.DataLoader",

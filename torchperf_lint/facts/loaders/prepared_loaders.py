@@ -17,7 +17,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.hotness.hot import Hot
-from torchperf_lint.facts.loaders.loaders import Origin
+from torchperf_lint.facts.loaders.loaders import Origin, loaders_of
 from torchperf_lint.facts.outlines.signatures import ACCELERATOR_NAME
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.values.iteration import over_loaders
@@ -43,7 +43,7 @@ class Prepared(NamedTuple):
 
 def prepared_images(project: Project, origin: Origin) -> Prepared | None:
     """The step loop that gets large batches of the loader made at `origin` from accelerate; None where none is seen."""
-    for use in project.loaders.uses(origin):
+    for use in loaders_of(project).uses(origin):
         body = project.body(use.path) if use.hot.kind == "step" else None
         if body is None or not _is_set_up_by_accelerate(project, use.path):
             continue

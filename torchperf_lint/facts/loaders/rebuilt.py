@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.constants.repeatable import same_in_each_turn
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.loaders import LoaderUse, Origin
+from torchperf_lint.facts.loaders.loaders import LoaderUse, Origin, loaders_of
 from torchperf_lint.facts.outlines.records import Call, Region
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.values.value import Value
@@ -120,7 +120,7 @@ def _begins_a_run(file: SourceFile, call: Call) -> bool:
 
 def _uses_in(file: SourceFile, origin: Origin, loop: int) -> Iterator[LoaderUse]:
     """The uses of a loader in a loop's own turns: with a further loop between, a turn is a whole run."""
-    for use in file.project.loaders.uses(origin):
+    for use in loaders_of(file.project).uses(origin):
         outline = file.project.index.outlines[use.path]
         functions = [r.function for r in outline.regions if r.kind == "loop" and r.head == use.line]
         around = _loop_at(file, use)

@@ -10,11 +10,12 @@ import re
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site
-from torchperf_lint.facts.loaders.datasets import batches_on_device, data_of, held, item_work
+from torchperf_lint.facts.loaders.loaders import loaders_of
 from torchperf_lint.facts.loaders.spread_arguments import written_out
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_true
+from torchperf_lint.facts.values.datasets import batches_on_device, data_of, held, item_work
 from torchperf_lint.patterns import pattern
 
 _TRAINS = pattern(r"(?:^|[^a-z])(?:train|trn)(?:ing|er)?(?:[^a-z]|$)", re.IGNORECASE)
@@ -33,7 +34,7 @@ def work_of_training_loader(project: Project, site: Site) -> str | None:
     named = ast.unparse(data)
     if _OTHERWISE.search(named) or (_OTHERWISE.search(where) and not _TRAINS.search(named)):
         return None
-    uses = project.loaders.uses((site.file.path, *site.start))
+    uses = loaders_of(project).uses((site.file.path, *site.start))
     if uses and all(use.hot.kind != "step" for use in uses):
         return None
     if _is_demo(site) or keyword(told, "collate_fn") is not None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.processes.compiling import COMPILE, compiled_by
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern

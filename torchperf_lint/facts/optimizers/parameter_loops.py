@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.host_scripts import hands_out_arrays
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import NOT_KNOWN, Spot
@@ -31,7 +32,6 @@ from torchperf_lint.facts.optimizers.foreach_forms import (
 )
 from torchperf_lint.facts.optimizers.helper_blends import given_blends, helper_blends
 from torchperf_lint.facts.optimizers.left_to_helpers import helper_of
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.optimizers.shifted_parameters import shifts
 from torchperf_lint.facts.optimizers.soft_updates import softly
 from torchperf_lint.facts.roles.cold import COLD_NAME

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.addends import addend
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_nodes
 from torchperf_lint.facts.optimizers.few_parameters import goes_over_few
 from torchperf_lint.facts.optimizers.foreach_forms import NORMS, moves_or_reads, statements_of
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of, nodes_of
 from torchperf_lint.patterns import pattern

@@ -12,10 +12,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import NOT_KNOWN, Spot
 from torchperf_lint.facts.optimizers.few_parameters import goes_over_few
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.patterns import pattern
 

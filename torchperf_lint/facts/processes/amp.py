@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.processes.switches import Mark
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 

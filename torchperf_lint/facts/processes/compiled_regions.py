@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.hotness.hot import Hot
 from torchperf_lint.facts.processes.compiling import COMPILE, compiled_by
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
 

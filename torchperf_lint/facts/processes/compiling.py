@@ -9,8 +9,8 @@ from typing import NamedTuple
 from torchperf_lint.facts.files.put_away import is_kept, runs_once
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import hot_functions
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.hotness.hot import Hot
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_false
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.index import Thing
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.processes.compiled_regions import Region, compiled_functions, is_held
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.syntax.chains import chain
 
 _ALLOWS = ("allow_unspec_int_on_nn_module",)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts.files.concrete import cst
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.fixes import importing
 from torchperf_lint.facts.fixes.edits import Editor
 from torchperf_lint.facts.fixes.listing import Listing
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_literal
 from torchperf_lint.model import Edit

@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchperf_lint.facts.files.source import Site
-from torchperf_lint.facts.processes.switches import asked_for, reached
+from torchperf_lint.facts.files.switches import asked_for, reached
 from torchperf_lint.facts.syntax.arguments import literal
 from torchperf_lint.facts.syntax.literals import UNKNOWN
 from torchperf_lint.patterns import pattern

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.hotness.hot import Hot
 from torchperf_lint.facts.processes.environment import settings_of
 from torchperf_lint.facts.processes.framework_runs import is_short
-from torchperf_lint.facts.processes.switches import Mark
 from torchperf_lint.facts.processes.training_arguments import ARGUMENTS
 from torchperf_lint.facts.syntax.arguments import keyword, literal
 from torchperf_lint.facts.syntax.chains import chain, last_part

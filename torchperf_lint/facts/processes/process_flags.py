@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.processes.switches import Mark
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.patterns import pattern
 

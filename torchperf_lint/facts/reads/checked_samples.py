@@ -13,9 +13,9 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.devices.distributions import distribution_made
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.reads.validating import CHECKED, is_switched_off, says_so
 from torchperf_lint.facts.values.value import Value
 from torchperf_lint.patterns import pattern

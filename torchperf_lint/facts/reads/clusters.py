@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.bindings.effects import names_in
+from torchperf_lint.facts.element_loops.parameters import per_parameter
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.optimizers.parameters import per_parameter
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.reads.finite import checks
 from torchperf_lint.facts.reads.loggers import in_logger

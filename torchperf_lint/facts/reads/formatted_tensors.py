@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.reads.formatting import formatted
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.reads.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.values.value import Value
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.constants.held import CHANGES
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
 from torchperf_lint.facts.reads.formatting import given_to_format, written_into
-from torchperf_lint.facts.reads.reads import conversion_readings, copy_readings, item_readings, on_device
+from torchperf_lint.facts.reads.reads import conversion_readings, copy_readings, item_readings
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern

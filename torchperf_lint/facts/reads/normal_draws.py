@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.host_scripts import stays_on_host
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.roles.agents import ENV_STEP
 from torchperf_lint.facts.syntax.literals import literal_of
 from torchperf_lint.facts.values.value import ANYWHERE, Value, tensor

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.constants.class_body import assigned_in_class
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import END_OF_FILE
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_none

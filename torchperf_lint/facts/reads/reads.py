@@ -19,6 +19,7 @@ from torchperf_lint.facts.copies.handed_back import (
     is_stored_by_module,
 )
 from torchperf_lint.facts.copies.host_only import feeds_host_only
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.copies.reading_helpers import helper_reads
 from torchperf_lint.facts.copies.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.copies.replay_priorities import sets_priorities
@@ -40,7 +41,6 @@ from torchperf_lint.facts.element_loops.output_elements import element_of_output
 from torchperf_lint.facts.element_loops.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.element_loops.row_by_row import row_by_row
 from torchperf_lint.facts.element_loops.turn_by_turn import of_cut_parts, together
-from torchperf_lint.facts.files.host_scripts import stays_on_host
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
 from torchperf_lint.facts.hotness.hot import Hot, is_offered
 from torchperf_lint.facts.outlines.records import END_OF_FILE
@@ -48,7 +48,7 @@ from torchperf_lint.facts.reads.consequences import EXCUSED, consequence
 from torchperf_lint.facts.reads.copied_for_nothing import is_for_nothing
 from torchperf_lint.facts.reads.read_shows import shown_by_read
 from torchperf_lint.facts.reads.tested_then_told import tells_what_was_tested
-from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.syntax.literals import is_literal, is_true
 from torchperf_lint.facts.values.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -160,27 +160,6 @@ def _of_filled_list(file: SourceFile, place: Place, receiver: ast.expr) -> Read 
         return None
     again = Repeated(whole, True, found.value, loop, filled=found.line)
     return Read(found.value, one_by_one(file, whole, found), Severity.INFO, again)
-
-
-def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
-    """The value of an expression when reading it may wait for an accelerator, as sure as that is; else None."""
-    value = file.value(node, place)
-    if not value.on_device or stays_on_host(file) or _may_be_copied_by_now(file, place, node):
-        return None
-    if value.device != ANYWHERE:
-        return value
-    kind = place.hot.kind if place.hot is not None else ""
-    return value.weaker(Confidence.LIKELY) if file.project.may_be_on_device(kind) else None
-
-
-def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> bool:
-    """`if on_gpu: x = x.cpu()`: what is read after that is on the host, whatever else the name is bound to."""
-    body = file.project.body(file.path)
-    if body is None or not isinstance(node, ast.Name):
-        return False
-    found = body.reaching(place.function, node.id, file.span(node)[0]) or ()
-    made = (d.value for d in found if d.how == "assign" and d.block and isinstance(d.value, ast.Call))
-    return any(chain(call.func) == f"{node.id}.cpu" for call in made)
 
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:

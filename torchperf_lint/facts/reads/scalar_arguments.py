@@ -11,9 +11,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.looks import may_be_tensor
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.values.value import Value
 

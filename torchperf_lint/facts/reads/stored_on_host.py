@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.copies.environments import steps_an_environment
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_functions, hot_nodes
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import keyword, unpacks_keywords
 from torchperf_lint.facts.values.value import ANYWHERE, HOST, Value
 from torchperf_lint.patterns import pattern

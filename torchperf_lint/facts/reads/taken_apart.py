@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.values.value import Value
 
 _ADDS = ("sum",)

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.host_scripts import stays_on_host
 from torchperf_lint.facts.files.kept_class import kept_class, kept_names
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.processes.switches import Mark
+from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.reads.own_distributions import own_distributions
-from torchperf_lint.facts.reads.reads import on_device
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.values.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence

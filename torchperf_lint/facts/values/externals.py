@@ -12,13 +12,12 @@ from torchperf_lint.facts.devices.defaults import default_device
 from torchperf_lint.facts.devices.devices import device_of, target_device
 from torchperf_lint.facts.devices.one_device import joined_on_one_host
 from torchperf_lint.facts.devices.wrapped_loaders import from_its_loader
-from torchperf_lint.facts.loaders.datasets import batches_on_device, data_set
-from torchperf_lint.facts.loaders.web_loaders import WEB_LOADER
 from torchperf_lint.facts.outlines.signatures import LOADER_NAME
 from torchperf_lint.facts.syntax import tensor_functions
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.substituted import call_of_each
+from torchperf_lint.facts.values.datasets import batches_on_device, data_set
 from torchperf_lint.facts.values.entries import is_stored_by_attribute, made_of_keywords
 from torchperf_lint.facts.values.iteration import next_of
 from torchperf_lint.facts.values.nominal import from_thing, short_name
@@ -37,6 +36,7 @@ from torchperf_lint.facts.values.value import (
     sequence,
     tensor,
 )
+from torchperf_lint.facts.values.web_loaders import WEB_LOADER
 from torchperf_lint.facts.values.wrapped_in_parallel import PARALLEL, wrapping
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.loaders.web_loaders import KEEPS, is_web_loader
 from torchperf_lint.facts.outlines.signatures import ACCELERATOR_NAME, LOADER_NAME
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.results import returned
@@ -21,6 +20,7 @@ from torchperf_lint.facts.values.value import (
     is_mapping,
     sequence,
 )
+from torchperf_lint.facts.values.web_loaders import KEEPS, is_web_loader
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 

@@ -6,7 +6,7 @@ import pytest
 from calls_in import site_of
 from snippets import value_of
 
-from torchperf_lint.facts.loaders.web_loaders import decoded_images
+from torchperf_lint.facts.values.web_loaders import decoded_images
 
 HEAD = "import webdataset as wds\nfrom accelerate import Accelerator\n\n"
 LOADER = "wds.WebLoader(data, batch_size=None, num_workers=4)"

@@ -7,8 +7,8 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.switches import asked_for, is_context, ordinary, reached, switched_back
 from torchperf_lint.facts.processes.environment import settings_of
-from torchperf_lint.facts.processes.switches import asked_for, is_context, ordinary, reached, switched_back
 from torchperf_lint.facts.syntax.syntax import parse
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
-from torchperf_lint.facts.loaders.item_transforms import transforms_given
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.item_transforms import transforms_given
 from torchperf_lint.facts.values.results import returned
 from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value, sequence, tensor
 

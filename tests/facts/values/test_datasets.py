@@ -8,7 +8,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
-from torchperf_lint.facts.loaders import datasets
+from torchperf_lint.facts.values import datasets
 from torchperf_lint.facts.values.value import DEVICE, HOST, Frame
 
 HEAD = """
