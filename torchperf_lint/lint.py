@@ -16,6 +16,7 @@ from pathlib import Path
 from torchperf_lint import catalog, merging, workers
 from torchperf_lint.deep_stack import with_a_deep_stack
 from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.constants.options_off import option_off
 from torchperf_lint.facts.files import suppressions
 from torchperf_lint.facts.files.notebook import NotebookSource
 from torchperf_lint.facts.files.other_frameworks import computes_without_torch, is_for_another_device
@@ -257,7 +258,8 @@ def _asked_of(code: str, known: Sequence[str]) -> Iterator[str]:
 
 
 def _weighed(finding: Finding, file: SourceFile) -> Finding:
-    """A finding, only `possible` where it says how often a line runs that no program of the project gets to.
+    """A finding, only `possible` where it says how often a line runs that no program of the project gets to, or none
+    that is started without an option which is off by default.
 
     Where the reason says that of a module that is left over, the rule has weighed it.
     """
@@ -265,7 +267,13 @@ def _weighed(finding: Finding, file: SourceFile) -> Finding:
         return finding
     project, line, column = file.project, finding.location.line, finding.location.column
     left = project.hotness.is_left(file.path, (line, column)) or project.is_left_off(file.path, line, column)
-    return replace(finding, confidence=Confidence.POSSIBLE) if left else finding
+    if left:
+        return replace(finding, confidence=Confidence.POSSIBLE)
+    option = option_off(project, file.path, line)
+    if option is None:
+        return finding
+    told = f"{finding.why_hot}; only where `{option}` is asked for"
+    return replace(finding, confidence=Confidence.POSSIBLE, why_hot=told)
 
 
 def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:

@@ -1,5 +1,5 @@
 """What stands beside the code: files of settings where objects are made by their names, `target: models.unet.UNet`,
-how programs are started where that decides about workers, and whether the project is a package."""
+how programs are started where an option decides about workers, or is off, and whether the project is a package."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ _NO_WORKERS = pattern(r"add_argument\([^)]{0,80}workers[^)]{0,200}\bdefault\s*=\
 
 
 def commands_of(root: Path, settings: Settings, texts: Iterable[str]) -> str:
-    """The texts of scripts and pages that show command lines; empty where no option asks for no workers by default.
+    """The texts of scripts and pages that show command lines; empty where no option asks for no workers by default, or
+    is off.
 
     Also empty where there are too many, or one cannot be read.
     """
-    if not any("workers" in text and _NO_WORKERS.search(text) for text in texts):
+    if not any("store_true" in text or ("workers" in text and _NO_WORKERS.search(text)) for text in texts):
         return ""
     return _texts_of(root, settings, _STARTS) or ""
 
