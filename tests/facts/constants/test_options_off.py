@@ -32,7 +32,8 @@ SWITCH = '"--log-all", action="store_true"'
 
 
 def asked(test="if args.log_all:", declared=SWITCH, commands="", settings=None, **more):
-    texts = {"train.py": CODE.format(declared=declared, test=test)} | {f"{name}.py": text for name, text in more.items()}
+    texts = {f"{name}.py": text for name, text in more.items()}
+    texts["train.py"] = CODE.format(declared=declared, test=test)
     project = Project.of_texts(texts)
     project.hotness.programs.beside = Beside(settings, commands=commands)
     line = next(n for n, text in enumerate(texts["train.py"].splitlines(), 1) if "print" in text)

@@ -103,8 +103,7 @@ def _is_asked_for(project: Project, name: str, given: list[str]) -> bool:
     shown = sum(len(flag.findall(text)) for text in texts)
     written = sum(len(flag.findall(ast.unparse(call))) for _, call in _every(project, name))
     beside = project.hotness.programs.beside
-    settings = beside.settings
-    named = settings is not None and re.search(rf"\b{re.escape(name)}\b", settings) is not None
+    named = re.search(rf"\b{re.escape(name)}\b", beside.settings or "") is not None
     return shown > written or named or flag.search(_COMMENTS.sub("", beside.commands)) is not None
 
 
@@ -116,4 +115,4 @@ def _spans(node: ast.AST, line: int) -> bool:
     first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     if first is None or last is None:
         return any(_spans(child, line) for child in children_of(node))
-    return first <= line <= last
+    return int(first) <= line <= int(last)
