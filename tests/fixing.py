@@ -12,7 +12,7 @@ from expectations import RULE_FOLDERS
 from torchperf_lint import catalog
 from torchperf_lint.fix import fix
 from torchperf_lint.lint import Target
-from torchperf_lint.model import Finding, Report
+from torchperf_lint.model import Confidence, Finding, Report
 from torchperf_lint.settings import Settings
 
 FIXED = "bad.fixed.py"
@@ -32,12 +32,13 @@ class Fixed(NamedTuple):
 
 
 def fixed(text: str, code: str, unsafe: bool = True, **settings: object) -> Fixed:
-    """A text that is a project of one file, with one rule's fixes applied until nothing changes."""
+    """A text that is a project of one file, with one rule's fixes applied until nothing changes: of doubtful findings as well."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory).resolve() / "example.py"
         path.write_bytes(text.encode())
         # A suppression is unused only where the rules it names have run.
-        chosen = Settings(select=None if code == catalog.UNUSED_SUPPRESSION else (code,), no_cache=True, **settings)
+        select = None if code == catalog.UNUSED_SUPPRESSION else (code,)
+        chosen = Settings(**{"select": select, "no_cache": True, "confidence": Confidence.POSSIBLE, **settings})
         outcome = fix(Target(path.parent, chosen, (path,)), unsafe)
         return Fixed(path.read_bytes().decode(), outcome.report)
 

@@ -10,7 +10,7 @@ from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.hotness.hot import place
-from torchperf_lint.facts.optimizers.scaled_steps import is_asked_for, scale_reads, stepped_unfused
+from torchperf_lint.facts.optimizers.scaled_steps import scale_reads, stepped_unfused
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -20,9 +20,10 @@ class GradscalerHostRead(SourceRule):
 
     ## What it does
     Flags `Adam`, `AdamW` and `SGD` of torch, made without `fused=True`, where `GradScaler.step` steps them in a
-    training loop, where all that may make the optimizer is in sight, in other functions and files too (info); and
-    `GradScaler.get_scale()` and `state_dict()["scale"]` in a training loop, where the number is not compared with
-    another.
+    training loop, where all that may make the optimizer is in sight, in other functions and files too (info, and only
+    `possible`: of ten such places not one was worth a change to those who read whole programs; a run says what the
+    wait costs); and `GradScaler.get_scale()` and `state_dict()["scale"]` in a training loop, where the number is not
+    compared with another.
 
     ## Why it is slow
     `GradScaler.step` reads from the device whether any gradient was infinite, and skips the step on the host. The
@@ -106,10 +107,8 @@ class GradscalerHostRead(SourceRule):
                 instead="call it under `if step % n == 0:`",
                 hot=site.hot,
             )
-        asked = is_asked_for(file)
-        for made, step, sure in stepped_unfused(file):
+        for made, step in stepped_unfused(file):
             assert step.hot is not None
-            unsure = Confidence.POSSIBLE if asked else None if sure else Confidence.LIKELY
             if made.record.callee.endswith("SGD") and project.must_run_before(2, 3):
                 continue
             yield self.found(
@@ -120,7 +119,7 @@ class GradscalerHostRead(SourceRule):
                 "on the device",
                 hot=step.hot,
                 severity=Severity.INFO,
-                confidence=unsure,
+                confidence=Confidence.POSSIBLE,
                 related=[file.related(made.file.path, *made.start, "the optimizer is made here")],
                 fix=_fix(made) if made.file.path == file.path else None,
             )

@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
-from torchperf_lint.facts.constants.seen_constants import constants
+from torchperf_lint.facts.call_graph.index import Thing
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.optimizers.optimizers_given import optimizers_given
-from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.model import Location
 from torchperf_lint.patterns import pattern
@@ -38,8 +36,6 @@ class Stepped(NamedTuple):
     made: Site
     """In this file or another."""
     step: Site
-    sure: bool = True
-    """Whether it is this one, or whatever else a function chooses has a fused form as well."""
 
 
 def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
@@ -59,20 +55,6 @@ def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
             yield stepped
 
 
-def is_asked_for(file: SourceFile) -> bool:
-    """Whether all scalers of a file scale only for who asks: `GradScaler(enabled=amp)`, and `amp=False` by default."""
-    made = [(keyword(site.call, "enabled"), site) for site in file.calls_of(*_SCALER_CLASSES)]
-    return bool(made) and all(enabled is not None and _is_off(enabled, site) for enabled, site in made)
-
-
-def _is_off(enabled: ast.expr, site: Site) -> bool:
-    """Whether a scaler is seen to be off, and nowhere to be on."""
-    if isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.And):
-        return any(_is_off(part, site) for part in enabled.values)
-    seen = constants(site.file.project, enabled, FunctionKey(site.file.path, site.function))
-    return False in seen and True not in seen
-
-
 def _made_elsewhere(step: Site, held: str) -> Stepped | None:
     """The optimizer that a scaler steps, made by other functions: the first of those that they choose from."""
     project = step.file.project
@@ -86,7 +68,7 @@ def _made_elsewhere(step: Site, held: str) -> Stepped | None:
     fusable = [s for s in sites if (s.file.path, s.call.lineno, s.call.col_offset) in places]
     if 2 * len(fusable) < len(made) or not fusable or not all(map(_is_plain, fusable)):
         return None
-    return Stepped(fusable[0], step, sure=len(fusable) == len(made))
+    return Stepped(fusable[0], step)
 
 
 def scale_reads(file: SourceFile) -> Iterator[Site]:
