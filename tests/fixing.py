@@ -32,7 +32,7 @@ class Fixed(NamedTuple):
 
 
 def fixed(text: str, code: str, unsafe: bool = True, **settings: object) -> Fixed:
-    """A text that is a project of one file, with one rule's fixes applied until nothing changes: of doubtful findings as well."""
+    """A text that is a project of one file, with one rule's fixes applied until nothing changes, doubtful ones too."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory).resolve() / "example.py"
         path.write_bytes(text.encode())
