@@ -36,6 +36,8 @@ def train(net: nn.Module, loader: DataLoader, opt):
         ("pass", "open('a').write('b'); dist.barrier()", []),
         ("pass", "dist.barrier()\n        if rank == 0:\n            if step % 9 == 0: open('a').write('b')", [""]),
         ("pass", "dist.barrier()\n        if rank == 0: open('a').write('b')", []),
+        ("pass", "dist.barrier()\n        if rank == 0 and divisible_by(step, every): open('a').write('b')", [""]),
+        ("pass", "if divisible_by(step, every):\n            dist.barrier()\n            open('a').write('b')", []),
         ("pass", "if step % 9 == 0:\n            dist.barrier(); open('a').write('b')", []),
     ],
 )

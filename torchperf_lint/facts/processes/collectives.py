@@ -164,7 +164,7 @@ def _files_beside(site: Site) -> bool | None:
     touching = [call for part in beside for call in calls_in(part) if _FILES.search(chain(call.func))]
     if not touching:
         return None
-    return not all(_is_counted(around, call, statement) for call in touching)
+    return not all(_is_counted(around, call, statement) or _is_seldom(site, call) for call in touching)
 
 
 def _is_counted(around: Enclosing, call: ast.Call, beside: ast.stmt | None) -> bool:
@@ -176,6 +176,13 @@ def _is_counted(around: Enclosing, call: ast.Call, beside: ast.stmt | None) -> b
         if isinstance(node, ast.If) and counted_by(around, node.test) is not None:
             return True
     return False
+
+
+def _is_seldom(site: Site, call: ast.Call) -> bool:
+    """Whether a branch for one turn in many, however its test is written, is around a call and not around a barrier."""
+    at = site.file.start(call)
+    seldom = (r for r in site.file.outline.regions if r.kind == "cadence" and r.function == site.function)
+    return any(r.start <= at < r.end and not r.start <= site.start < r.end for r in seldom)
 
 
 def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | None:
