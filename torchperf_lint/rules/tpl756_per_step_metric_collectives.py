@@ -22,8 +22,9 @@ class PerStepMetricCollectives(SourceRule):
     ## What it does
     Flags collectives of `torch.distributed` and of Accelerate (`all_reduce`, `gather`, `reduce`, ...) in a training
     loop, or in the function of its step, that are given the loss, the sum of losses that were accumulated, each entry
-    of the mapping that the loss came in, or how long something took, where no gradient is computed of the result, no
-    branch that leaves the turn reads it, and no cadence is around them; those in
+    of the mapping that the loss came in, that mapping as a whole, a term of the loss, or how long something took, where
+    no gradient is computed of the result, no branch that leaves the turn reads it (one that ends the program where the
+    loss is not finite does not count), and no cadence is around them; those in
     any code of a step that are given a detached copy, or an entry of what the model gives that nothing else takes, and
     that is read for a log afterwards; the same of
     functions of the project that do no more; metrics of torchmetrics that a `validation_step` computes for each
@@ -130,11 +131,7 @@ class PerStepMetricCollectives(SourceRule):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` {does}, {site.hot.when}",
-                instead="add up `.detach()` tensors on each device, and exchange the sum once where it is shown"
-                if found.about
-                else _FOR_FILES
-                if found.behind_files
-                else "leave it out: the exchange of gradients keeps the processes together",
+                instead=_instead(found),
                 hot=site.hot,
                 related=_inside(file, found),
             )
@@ -158,10 +155,18 @@ class PerStepMetricCollectives(SourceRule):
         return by_collectives(finding, run, inside=[related.location for related in finding.related])
 
 
+_LATER = "add up `.detach()` tensors on each device, and exchange the sum once where it is shown"
+_OWN_CHECK = "; whether it is finite, each process can ask of its own loss: where one ends, the launcher ends all"
 _FOR_FILES = (
     "put it into the branch whose files it waits for: in all other turns the exchange of gradients keeps the processes "
     "together"
 )
+
+
+def _instead(found: Collective) -> str:
+    if found.about:
+        return _LATER + (_OWN_CHECK if found.checked else "")
+    return _FOR_FILES if found.behind_files else "leave it out: the exchange of gradients keeps the processes together"
 
 
 def _inside(file: SourceFile, found: Collective) -> list[Related]:

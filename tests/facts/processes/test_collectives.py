@@ -31,6 +31,8 @@ def train(net: nn.Module, loader: DataLoader, opt):
         ("pass", "if step % 9 == 0: dist.barrier()", []),
         ("pass", "dist.all_reduce(x)", []),
         ("pass", "dist.all_reduce(loss)\n        if loss > 3: break", []),
+        ("pass", "dist.all_reduce(loss)\n        n = loss.item()\n        if n > 3: break", []),
+        ("pass", "dist.all_reduce(loss)\n        n = loss.item()\n        if isnan(n): raise ValueError(n)", ["loss"]),
         ("dist.all_reduce(loss)", "pass", []),
         ("n = x.sum(); dist.all_reduce(n); loss = loss / n", "pass", []),
         ("pass", "open('a').write('b'); dist.barrier()", []),
