@@ -27,6 +27,8 @@ def train(net: nn.Module, loader: DataLoader, opt):
     [
         ("pass", "dist.all_reduce(loss)", ["loss"]),
         ("pass", "shown = loss.detach(); dist.all_reduce(shown)", ["shown"]),
+        ("pass", "norm = clip_grad_norm_(net.parameters(), 1.0); dist.all_reduce(norm)", ["norm"]),
+        ("pass", "n = clip_grad_norm_(net.parameters(), 1.0); dist.all_reduce(n)\n        if n < 9: opt.step()", []),
         ("pass", "dist.barrier()", [""]),
         ("pass", "if step % 9 == 0: dist.barrier()", []),
         ("pass", "dist.all_reduce(x)", []),

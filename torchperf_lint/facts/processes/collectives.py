@@ -18,7 +18,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
-from torchperf_lint.facts.processes.exchanged_numbers import goes_through, is_a_duration, names_before
+from torchperf_lint.facts.processes.exchanged_numbers import clipped_norms, goes_through, is_a_duration, names_before
 from torchperf_lint.facts.processes.loss_terms import made_from, only_ends, terms_of
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
@@ -34,6 +34,7 @@ _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
 _SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
 """What timm's training loops call for the backward pass and the step: `loss_scaler(loss, optimizer, ...)`."""
+_TRAINS = frozenset({"backward", "step", "zero_grad"})
 _LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
 
 
@@ -198,7 +199,7 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
         return None
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn)
-    made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses)
+    made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
     duration = is_a_duration(site, given)
     if not duration and not names_of(given) & made:
         return None
@@ -258,8 +259,9 @@ def _receivers(site: Site, name: str) -> set[str]:
 def _decides(site: Site, turn: Turn, name: str) -> bool:
     """Whether the result decides what the turn does next: all processes have to agree on it then."""
     for branch in _asking(site, turn, name):
-        leaves = any(isinstance(part, _LEAVES) for inner in children_of(branch) for part in ast.walk(inner))
-        if leaves and not only_ends(branch):
+        parts = [part for inner in children_of(branch) for part in ast.walk(inner)]
+        trains = any(isinstance(part, ast.Call) and last_part(chain(part.func)) in _TRAINS for part in parts)
+        if trains or (any(isinstance(part, _LEAVES) for part in parts) and not only_ends(branch)):
             return True
     return False
 
