@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts.processes.loss_terms import made_from, only_ends, terms_of
+from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,25 @@ def test_what_a_loss_is_the_sum_of(code, terms):
 def test_what_is_made_of_a_result():
     code = "before = shown\nshown = reduce(loss)\nvalue = shown.item()\nlast, other = value, 3\nd['x'] = value"
     assert made_from(ast.parse(code), {"shown"}, 2) == {"shown", "value", "last", "other"}
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("sum(d.values()).backward()", {"d"}),
+        ("(a + b).backward()", {"a", "b"}),
+        ("scaler.scale(loss).backward()", {"loss"}),
+        ("accelerator.backward(loss / n)", {"loss"}),
+        ("net(x).backward()", set()),
+    ],
+)
+def test_what_is_added_up_for_a_backward_pass(code, names):
+    assert run_backward(ast.parse(code)) == names
+
+
+def test_what_is_bound_above_a_call():
+    tree = ast.parse("a, b = net(x)\nc = d = 3\ne['x'] = 2\nf(a)\ng = 4")
+    assert bound_before(tree, tree.body[3].value) == {"a", "b", "c", "d"}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
 from torchperf_lint.facts.processes.exchanged_numbers import clipped_norms, goes_through, is_a_duration, names_before
-from torchperf_lint.facts.processes.loss_terms import made_from, only_ends, terms_of
+from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
 from torchperf_lint.facts.syntax.calls_within import calls_in, counted_by
@@ -198,14 +198,14 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
     if body is None or given is None:
         return None
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
-    losses |= _loss_of_accelerator(turn)
+    losses |= _loss_of_accelerator(turn) | run_backward(turn)
     made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
     duration = is_a_duration(site, given)
     if not duration and not names_of(given) & made:
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
     back = _receivers(site, name) & names_before(turn, losses)
-    if back and (site.call.lineno < backward or not back <= made):
+    if back and (site.call.lineno < backward or not back <= made & bound_before(turn, site.call)):
         return None
     return file.brief(given)
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.bindings.effects import backward_target
 from torchperf_lint.facts.outlines.anomalies import checks_for_nan
+from torchperf_lint.facts.syntax.calls_within import calls_in
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of
 
@@ -34,6 +36,12 @@ def terms_of(turn: ast.AST, losses: set[str]) -> set[str]:
     return found | {name for store in stores for name in _holding(store, found)}
 
 
+def run_backward(turn: ast.AST) -> set[str]:
+    """The names of what a turn adds up where it computes gradients: `sum(losses.values()).backward()`."""
+    targets = (backward_target(call) for call in calls_in(turn))
+    return {name for target in targets if target is not None for name in _addends(target)}
+
+
 def made_from(turn: ast.AST, names: set[str], line: int) -> set[str]:
     """Some names, and those that a turn computes of them from a line on."""
     found = set(names)
@@ -43,6 +51,14 @@ def made_from(turn: ast.AST, names: set[str], line: int) -> set[str]:
             if store.value is not None and names_of(store.value) & found:
                 found |= _bound(store)
     return found
+
+
+def bound_before(turn: ast.AST, call: ast.Call) -> set[str]:
+    """The names that a turn binds anew above a call, or is given: what becomes of them the next turn does not see."""
+    stores = (node for node in ast.walk(turn) if isinstance(node, _Stores) and (node.end_lineno or 0) < call.lineno)
+    given = turn.args if isinstance(turn, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    parameters = {node.arg for node in ast.walk(given) if isinstance(node, ast.arg)} if given is not None else set()
+    return parameters | {name for store in stores for name in _bound(store)}
 
 
 def only_ends(branch: ast.If | ast.While) -> bool:
