@@ -13,14 +13,7 @@ from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _NAMES = tuple(api.OBJECT_COLLECTIVES)
-_OF_LIBRARIES = (
-    "accelerate.utils.broadcast_object_list",
-    "accelerate.utils.gather_object",
-    "accelerate.utils.operations.broadcast_object_list",
-    "accelerate.utils.operations.gather_object",
-    "detectron2.utils.comm.all_gather",
-    "detectron2.utils.comm.gather",
-)
+_OF_LIBRARIES = ("detectron2.utils.comm.all_gather", "detectron2.utils.comm.gather")
 """Those that do the same: Detectron2's pickle what they are given, a dictionary of numbers too."""
 _DOTTED = (*(f"torch.distributed.{name}" for name in _NAMES), *_OF_LIBRARIES)
 _EACH = frozenset({"step", "eval", "rollout", "forward", "update"})
@@ -31,7 +24,8 @@ class ObjectCollectivesInLoop(SourceRule):
 
     ## What it does
     Flags `all_gather_object`, `gather_object`, `broadcast_object_list` and `scatter_object_list` in code that runs
-    for every batch, and what Accelerate and Detectron2 have for the same; for batches of an evaluation as info.
+    for every batch, and `comm.gather` and `comm.all_gather` of Detectron2, which do the same; for batches of an
+    evaluation as info.
 
     ## Why it is slow
     The objects are pickled on the host, their sizes are exchanged in a collective operation of its own, the bytes are
