@@ -10,7 +10,8 @@ from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.torch_bounds import Release
 from torchperf_lint.facts.processes.amp import Legacy, legacy_uses
 from torchperf_lint.facts.processes.amp_fixes import new_spelling, replaced_since, under_torch_amp
-from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.facts.processes.amp_imports import first_of_imports
+from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
 from torchperf_lint.rule import SourceRule
 
 _SHOWN = 60
@@ -32,7 +33,8 @@ class LegacyAmpApi(SourceRule):
     Flags uses of `torch.cuda.amp.autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` and their `torch.cpu.amp`
     twins, calls of `apex.amp` (once a file), and apex's `DistributedDataParallel` and `convert_syncbn_model`, unless a
     setting chooses between it and torch's `SyncBatchNorm.convert_sync_batchnorm`. Reported as info: the spellings under
-    `torch` are deprecated since 2.4 and as fast as the new ones.
+    `torch` are deprecated since 2.4 and as fast as the new ones. With the first use of an imported name stands where
+    it is imported.
 
     ## Why it is slow
     `torch.cuda.amp` is not slow; each call issues a FutureWarning, and it will go. Apex's mixed precision patches
@@ -107,18 +109,25 @@ class LegacyAmpApi(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each use of a replaced spelling."""
-        for use in legacy_uses(file):
-            if use.device and project.must_run_before(*replaced_since(use)):
-                continue
+        uses = legacy_uses(file)
+        asked = [use for use in uses if not (use.device and project.must_run_before(*replaced_since(use)))]
+        for use, statement in first_of_imports(asked):
             yield self.found(
                 use.mark,
                 message=_message(use, project),
                 instead=_torch(file, use) + _not_yet(use, project) if use.device else _apex(use),
                 confidence=Confidence.CERTAIN if use.device else Confidence.LIKELY,
+                related=[] if statement is None else [_imported(file, use, statement)],
                 fix=under_torch_amp(use),
                 root_cause=_AMP if use.dotted.startswith("apex.amp.") else None,
                 leads=use.name == "initialize" or bool(use.device),
             )
+
+
+def _imported(file: SourceFile, use: Legacy, statement: ast.stmt) -> Related:
+    """Where the name comes from, which goes with its last use."""
+    start, end = file.span(statement)
+    return Related(Location(file.shown, *start, *end), f"`{use.head}` is imported here")
 
 
 def _message(use: Legacy, project: Project) -> str:

@@ -21,16 +21,16 @@ class PerStepMetricCollectives(SourceRule):
 
     ## What it does
     Flags collectives of `torch.distributed` and of Accelerate (`all_reduce`, `gather`, `reduce`, ...) in a training
-    loop, or in the function of its step, that are given the loss, the sum of losses that were accumulated, each entry
-    of the mapping that the loss came in, or how long something took, where no gradient is computed of the result, no
-    branch that leaves the turn reads it, and no cadence is around them; those in
+    loop, or in the function of its step, that are given the loss, a term of it, the sum of losses that were
+    accumulated, the mapping that the loss came in or each entry of it, the norm that clipping gives, or how long
+    something took, where no gradient is computed of the result, no branch that leaves the turn or makes the step reads
+    it (one that ends the program where the loss is not finite does not count), and no cadence is around them; those in
     any code of a step that are given a detached copy, or an entry of what the model gives that nothing else takes, and
-    that is read for a log afterwards; the same of
-    functions of the project that do no more; metrics of torchmetrics that a `validation_step` computes for each
-    batch to log them; and `barrier()` and `wait_for_everyone()` there, unless each turn writes or reads files beside
-    them (where a branch does so now and then, the barrier belongs into it); calls of functions of the project that are
-    a barrier and nothing else, too. A barrier in a callback's hook of every batch is one as well, also by the
-    collectives of Composer (`composer.utils.dist`).
+    that is read for a log afterwards; the same of functions of the project that do no more; metrics of torchmetrics
+    that a `validation_step` computes for each batch to log them; and `barrier()` and `wait_for_everyone()` there,
+    unless each turn writes or reads files beside them (where a branch does so now and then, the barrier belongs into
+    it); calls of functions of the project that are a barrier and nothing else, too. A barrier in a callback's hook of
+    every batch is one as well, also by the collectives of Composer (`composer.utils.dist`).
 
     ## Why it is slow
     A collective ends when the slowest process has come to it: each step pays for the differences between processes
@@ -130,11 +130,7 @@ class PerStepMetricCollectives(SourceRule):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` {does}, {site.hot.when}",
-                instead="add up `.detach()` tensors on each device, and exchange the sum once where it is shown"
-                if found.about
-                else _FOR_FILES
-                if found.behind_files
-                else "leave it out: the exchange of gradients keeps the processes together",
+                instead=_instead(found),
                 hot=site.hot,
                 related=_inside(file, found),
             )
@@ -158,10 +154,18 @@ class PerStepMetricCollectives(SourceRule):
         return by_collectives(finding, run, inside=[related.location for related in finding.related])
 
 
+_LATER = "add up `.detach()` tensors on each device, and exchange the sum once where it is shown"
+_OWN_CHECK = "; whether it is finite, each process can ask of its own loss: where one ends, the launcher ends all"
 _FOR_FILES = (
     "put it into the branch whose files it waits for: in all other turns the exchange of gradients keeps the processes "
     "together"
 )
+
+
+def _instead(found: Collective) -> str:
+    if found.about:
+        return _LATER + (_OWN_CHECK if found.checked else "")
+    return _FOR_FILES if found.behind_files else "leave it out: the exchange of gradients keeps the processes together"
 
 
 def _inside(file: SourceFile, found: Collective) -> list[Related]:

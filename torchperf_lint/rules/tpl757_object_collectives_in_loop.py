@@ -13,7 +13,9 @@ from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _NAMES = tuple(api.OBJECT_COLLECTIVES)
-_DOTTED = tuple(f"torch.distributed.{name}" for name in _NAMES)
+_OF_LIBRARIES = ("detectron2.utils.comm.all_gather", "detectron2.utils.comm.gather")
+"""Those that do the same: Detectron2's pickle what they are given, a dictionary of numbers too."""
+_DOTTED = (*(f"torch.distributed.{name}" for name in _NAMES), *_OF_LIBRARIES)
 _EACH = frozenset({"step", "eval", "rollout", "forward", "update"})
 
 
@@ -22,7 +24,8 @@ class ObjectCollectivesInLoop(SourceRule):
 
     ## What it does
     Flags `all_gather_object`, `gather_object`, `broadcast_object_list` and `scatter_object_list` in code that runs
-    for every batch; for batches of an evaluation as info.
+    for every batch, and `comm.gather` and `comm.all_gather` of Detectron2, which do the same; for batches of an
+    evaluation as info.
 
     ## Why it is slow
     The objects are pickled on the host, their sizes are exchanged in a collective operation of its own, the bytes are
@@ -87,7 +90,7 @@ class ObjectCollectivesInLoop(SourceRule):
     """
 
     code, name, since = "TPL757", "object-collectives-in-loop", "0.1.0"
-    triggers = tuple(f"{name}(" for name in _NAMES)
+    triggers = (*(f"{name}(" for name in _NAMES), "comm.gather(", "comm.all_gather(", "utils.comm import")
     probes = ("collectives",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:

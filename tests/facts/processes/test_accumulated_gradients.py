@@ -46,6 +46,23 @@ def test_an_option_that_is_one_by_default(default, opt_in):
     assert [(a.waits, a.opt_in) for a in found] == [("`args.every`", opt_in)]
 
 
+@pytest.mark.parametrize(
+    ("bound", "opt_in"),
+    [
+        ("every = getattr(k, 'every', 1)", True),
+        ("every = k.get('every', 1)", True),
+        ("every = k or 1", True),
+        ("try: every = k.every\n    except: every = 1", True),
+        ("every = getattr(k, 'every', 4)", False),
+        ("every = k.every", False),
+    ],
+)
+def test_a_count_that_falls_back_to_one(bound, opt_in):
+    code = TRAIN.format(body="if (i + 1) % every == 0: opt.step(); opt.zero_grad()", default="")
+    code = code.replace("    net = DDP", f"    {bound}\n    net = DDP")
+    assert [a.opt_in for a in _found(HEAD + code)] == [opt_in]
+
+
 def test_a_file_that_speaks_of_the_exchange_knows_about_it():
     text = HEAD + TRAIN.format(body="if i % k == 0: opt.step(); opt.zero_grad()", default="")
     assert not _found(text + "\ndef other(net):\n    return net.no_sync()\n")

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.constants.seen_constants import constants
@@ -133,4 +134,23 @@ def _is_one(site: Site, count: ast.expr) -> bool:
     own = defaulted(given.args) if isinstance(given, ast.FunctionDef | ast.AsyncFunctionDef) else ()
     if any(name == chain(count) and is_literal(value, 1) for name, value in own):
         return True
+    if any(map(_falls_back_to_one, [count, *_assigned(site, body, count)])):
+        return True
     return constants(site.file.project, count, FunctionKey(site.file.path, site.function)) == {1}
+
+
+def _assigned(site: Site, body: Body, count: ast.expr) -> list[ast.expr]:
+    """What the function may have assigned to a count that is a name."""
+    if not isinstance(count, ast.Name):
+        return []
+    bound = body.reaching(site.function, count.id, body.at(count)) or []
+    return [definition.value for definition in bound if definition.how == "assign" and definition.value is not None]
+
+
+def _falls_back_to_one(value: ast.expr) -> bool:
+    """`1` beside what a setting may say, `getattr(settings, "every", 1)`, `settings.get("every", 1)`, `every or 1`."""
+    if isinstance(value, ast.Call) and last_part(chain(value.func)) in ("getattr", "get") and len(value.args) > 1:
+        value = value.args[-1]
+    if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
+        value = value.values[-1]
+    return is_literal(value, 1)

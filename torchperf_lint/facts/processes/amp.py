@@ -204,11 +204,11 @@ def _bound_for_old_versions(body: Body) -> frozenset[str]:
         chosen = isinstance(node, ast.Try) and _NEW.search(ast.unparse(node)) is not None
         chosen = chosen or (isinstance(node, ast.If) and (_asks_for_new(node.test) or _is_chosen(node)))
         parts = [node] if chosen else node.handlers if isinstance(node, ast.Try) else []
-        found.update(name for part in parts for inner in ast.walk(part) for name in _names_from_torch(inner))
+        found.update(name for part in parts for inner in ast.walk(part) for name in names_from_torch(inner))
     return frozenset(found)
 
 
-def _names_from_torch(node: ast.AST) -> Iterator[str]:
+def names_from_torch(node: ast.AST) -> Iterator[str]:
     """What a statement binds to `torch.cuda.amp` or a part of it. Apex may be missing, but is never the older one."""
     if isinstance(node, ast.Assign) and _OLD.match(ast.unparse(node.value)):
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
-from torchperf_lint.facts.processes.exchanged_numbers import goes_through, is_a_duration, names_before
+from torchperf_lint.facts.processes.exchanged_numbers import clipped_norms, goes_through, is_a_duration, names_before
+from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
 from torchperf_lint.facts.syntax.calls_within import calls_in, counted_by
@@ -33,6 +34,7 @@ _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
 _SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
 """What timm's training loops call for the backward pass and the step: `loss_scaler(loss, optimizer, ...)`."""
+_TRAINS = frozenset({"backward", "step", "zero_grad"})
 _LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
 
 
@@ -51,6 +53,8 @@ class Collective(NamedTuple):
     """The file of the helper."""
     behind_files: bool = False
     """Of a barrier: whether files are written beside it, in a branch for something rare."""
+    checked: bool = False
+    """Whether the program ends where the result is not finite, which each process can ask of its own numbers."""
 
 
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
@@ -60,7 +64,7 @@ def needless_collectives(file: SourceFile) -> Iterator[Collective]:
         yield from known
         told = {collective.site.call for collective in known}
         yield from (Collective(s.site, s.about) for s in shown_one_by_one(file) if s.site.call not in told)
-        yield from _in_helpers(file)
+    yield from _in_helpers(file)
     for site, inside, helper in barrier_calls(file):
         turn = _turn(site, True)
         if turn is not None and not _is_rare(site, turn):
@@ -77,16 +81,18 @@ def _written_out(file: SourceFile) -> Iterator[Collective]:
             yield from _barrier(site)
         elif site.call.args or site.call.keywords:
             loss = _of_the_loss(file, site, turn, name)
-            if loss is not None and not _decides(site, _receivers(site, name)):
-                yield Collective(site, loss)
+            if loss is not None and not _decides(site, turn, name):
+                yield Collective(site, loss, checked=_is_checked(site, turn, name))
 
 
 def _in_helpers(file: SourceFile) -> Iterator[Collective]:
     for site, inside, helper in reducing_calls(file):
         turn = _turn(site)
-        loss = _of_the_loss(file, site, turn, "reduce") if turn is not None and not _is_rare(site, turn) else None
-        if loss is not None and not _decides(site, _receivers(site, "")):
-            yield Collective(site, loss, inside, helper)
+        if turn is None or _is_rare(site, turn):
+            continue
+        loss = _of_the_loss(file, site, turn, "reduce")
+        if loss is not None and not _decides(site, turn, ""):
+            yield Collective(site, loss, inside, helper, checked=_is_checked(site, turn, ""))
 
 
 def _barrier(site: Site, inside: Call | None = None, helper: str = "") -> Iterator[Collective]:
@@ -164,7 +170,7 @@ def _files_beside(site: Site) -> bool | None:
     touching = [call for part in beside for call in calls_in(part) if _FILES.search(chain(call.func))]
     if not touching:
         return None
-    return not all(_is_counted(around, call, statement) for call in touching)
+    return not all(_is_counted(around, call, statement) or _is_seldom(site, call) for call in touching)
 
 
 def _is_counted(around: Enclosing, call: ast.Call, beside: ast.stmt | None) -> bool:
@@ -178,6 +184,13 @@ def _is_counted(around: Enclosing, call: ast.Call, beside: ast.stmt | None) -> b
     return False
 
 
+def _is_seldom(site: Site, call: ast.Call) -> bool:
+    """Whether a branch for one turn in many, however its test is written, is around a call and not around a barrier."""
+    at = site.file.start(call)
+    seldom = (r for r in site.file.outline.regions if r.kind == "cadence" and r.function == site.function)
+    return any(r.start <= at < r.end and not r.start <= site.start < r.end for r in seldom)
+
+
 def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | None:
     """What a collective exchanges, where it is the loss of the turn or made of it and no gradient needs the result."""
     body = file.project.body(file.path)
@@ -185,14 +198,14 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
     if body is None or given is None:
         return None
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
-    losses |= _loss_of_accelerator(turn)
-    made = _made_of(turn, losses) | _entries(site, losses, turn)
+    losses |= _loss_of_accelerator(turn) | run_backward(turn)
+    made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
     duration = is_a_duration(site, given)
     if not duration and not names_of(given) & made:
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
-    results = _receivers(site, name)
-    if site.call.lineno < backward and results & names_before(turn, losses):
+    back = _receivers(site, name) & names_before(turn, losses)
+    if back and (site.call.lineno < backward or not back <= made & bound_before(turn, site.call)):
         return None
     return file.brief(given)
 
@@ -243,12 +256,25 @@ def _receivers(site: Site, name: str) -> set[str]:
     return {given.id} if isinstance(given, ast.Name) else set()
 
 
-def _decides(site: Site, names: set[str]) -> bool:
+def _decides(site: Site, turn: Turn, name: str) -> bool:
     """Whether the result decides what the turn does next: all processes have to agree on it then."""
-    around: Enclosing = site.file.enclosing(site.function)
-    for node in around.of_kinds((ast.If, ast.While)):
-        assert isinstance(node, ast.If | ast.While)
-        asked = bool(names_of(node.test) & names) or any(part is site.call for part in ast.walk(node.test))
-        if asked and any(isinstance(part, _LEAVES) for inner in children_of(node) for part in ast.walk(inner)):
+    for branch in _asking(site, turn, name):
+        parts = [part for inner in children_of(branch) for part in ast.walk(inner)]
+        trains = any(isinstance(part, ast.Call) and last_part(chain(part.func)) in _TRAINS for part in parts)
+        if trains or (any(isinstance(part, _LEAVES) for part in parts) and not only_ends(branch)):
             return True
     return False
+
+
+def _is_checked(site: Site, turn: Turn, name: str) -> bool:
+    """Whether the program ends where the result is not finite."""
+    return any(only_ends(branch) for branch in _asking(site, turn, name))
+
+
+def _asking(site: Site, turn: Turn, name: str) -> Iterator[ast.If | ast.While]:
+    """The branches and loops whose tests ask for the result, or for what the turn makes of it."""
+    results = made_from(turn, _receivers(site, name), site.call.lineno)
+    for node in site.file.enclosing(site.function).of_kinds((ast.If, ast.While)):
+        assert isinstance(node, ast.If | ast.While)
+        if names_of(node.test) & results or any(part is site.call for part in ast.walk(node.test)):
+            yield node

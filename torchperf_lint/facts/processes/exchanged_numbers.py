@@ -4,8 +4,11 @@
     info["time"] = average_reduce(batch_time)            a duration
     for name, value in outputs.items():
         info[name] = average_reduce(value.item())        what was read from the device to be shown
+    norm = clip_grad_norm_(parameters, 1.0)
+    info["norm"] = average_reduce(norm)                  what clipping gives, in all processes alike
 
-Neither trains anything: the one is a clock's, the other has no graph any more. Each costs a collective of its own.
+None of them trains anything: the first is a clock's, the second has no graph any more, and the third has been used by
+the time it is there. Each costs a collective of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time"})
+_CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm"})
 _VIEWS = frozenset({"items", "values"})
 _FOR_A_LOG = pattern(r"(?:^|[^a-z])log|rank|is_main|is_master|print_freq|writer|wandb", re.IGNORECASE)
 """Tests for the one process that shows numbers, and for when it does."""
@@ -44,6 +48,17 @@ def _is_difference(node: ast.expr | None) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
     return isinstance(node.left, ast.Call) and last_part(chain(node.left.func)) in _CLOCKS and not node.left.args
+
+
+def clipped_norms(turn: ast.AST) -> set[str]:
+    """The names of what clipping gives back: it has clipped already, so nothing but a display or a test needs it."""
+    return {
+        name
+        for statement in ast.walk(turn)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+        if last_part(chain(statement.value.func)) in _CLIPS
+        for name in names_of(*statement.targets)
+    }
 
 
 def goes_through(loop: ast.AST, losses: set[str], turn: ast.AST) -> bool:

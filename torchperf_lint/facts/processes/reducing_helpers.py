@@ -1,4 +1,4 @@
-"""Functions of the project that only exchange a tensor between all processes: `reduce_tensor(loss)`.
+"""Functions that only exchange a tensor, or a mapping of them, between all processes: `reduce_tensor(loss)`.
 
 def reduce_tensor(x):
     if dist.get_world_size() < 2:
@@ -20,15 +20,23 @@ from torchperf_lint.facts.syntax.chains import last_part
 
 EXCHANGE = frozenset("all_reduce reduce all_gather all_gather_into_tensor gather broadcast".split())
 _SHORT = 25
-"""Lines of a function that does little else."""
+"""Statements of a function that does little else."""
 
 
-def reducing_calls(file: SourceFile) -> Iterator[tuple[Site, Call, str]]:
-    """The hot calls of a file that run such a function, with one tensor first; its collective, and the file of that."""
+_OF_LIBRARIES = ("detectron2.utils.comm.reduce_dict", "maskrcnn_benchmark.utils.comm.reduce_dict")
+"""Such functions of libraries, for the losses of one step in a mapping."""
+
+
+def reducing_calls(file: SourceFile) -> Iterator[tuple[Site, Call | None, str]]:
+    """The hot calls of a file that run such a function, with a tensor or a mapping of them first.
+
+    With each its collective, and the file of that, where the function is the project's.
+    """
+    yield from ((site, None, "") for site in file.calls_of(*_OF_LIBRARIES) if site.call.args)
     found: dict[Call, tuple[Call, str]] = {}
     for call in file.outline.calls:
         hot = file.project.hotness.of_region(file.path, call.region)
-        if hot is not None and hot.kind == "step" and last_part(call.callee) not in EXCHANGE:
+        if hot is not None and hot.kind == "step":
             targets = file.project.types.targets(file.path, call.function, call.callee)
             inside = _only_exchange(file.project, targets[0]) if len(targets) == 1 else None
             if inside is not None:
@@ -39,7 +47,7 @@ def reducing_calls(file: SourceFile) -> Iterator[tuple[Site, Call, str]]:
 def _only_exchange(project: Project, key: FunctionKey) -> Call | None:
     """The collective of a short function that hands over its first parameter once and gives the result back."""
     function = project.index.function(key)
-    if function.end_line - function.line > _SHORT or len(function.parameters) == function.bound:
+    if function.end_line - function.line > 3 * _SHORT or len(function.parameters) == function.bound:
         return None
     called = project.index.calls_in(key)
     exchanged = [
@@ -47,6 +55,8 @@ def _only_exchange(project: Project, key: FunctionKey) -> Call | None:
     ]
     body = project.body(key.path)
     if len(exchanged) != 1 or body is None or any(last_part(call.callee) == "backward" for call in called):
+        return None
+    if len(body.statements(key.index)) > _SHORT:
         return None
     node = body.node_of(exchanged[0])
     first = function.parameters[function.bound].name
