@@ -27,6 +27,10 @@ def fit(x, centers, max_iter, tol):
         "while step < self.max_iterations:",
         "while (centers - last).abs().sum() > self.tol:",
         "while error >= eps:",
+        "for turn in range(iter):",
+        "for turn in range(0, maxIter):",
+        "while (labels < 0).any():",
+        "while not done.all():",
     ],
 )
 def test_a_loop_that_repeats_a_computation_is_hot(head):
@@ -47,11 +51,43 @@ def test_a_loop_that_repeats_a_computation_is_hot(head):
         "while max_iterations:",
         "while found < tolerated:",
         "while not torch.all(rows >= iterations - 1):",
+        "for turn in range(train_iter):",
+        "for turn in range(total_iter):",
+        "for batch in fetch(iter):",
+        "while any(jobs):",
+        "while (labels < EPS).any():",
+        "while torch.isnan(labels).any():",
     ],
 )
 def test_a_loop_over_something_else_is_not(head):
     found = hot_at(KMEANS.format(head=head))
     assert found is None or found.when != "every iteration"
+
+
+@pytest.mark.parametrize(
+    ("test", "hot"),
+    [
+        ("(centers - last).norm() < tol", True),
+        ("i > 3 and shift ** 2 <= self.tolerance", True),
+        ("rounds > most or step <= eps_final", False),
+        ("error.max() < 10 * self.f_tol", True),
+        ("self.has_converged(centers)", True),
+        ("converged.all()", True),
+        ("len(rows) < wanted", False),
+        ("tol > 3", False),
+        ("best >= tol", False),
+    ],
+)
+@pytest.mark.parametrize("leave", ["break", "return centers"])
+def test_a_loop_that_ends_below_a_tolerance_is_hot(test, hot, leave):
+    code = KMEANS.format(head="while True:").replace("    return", f"        if {test}:\n            {leave}\n    return")
+    found = hot_at(code)
+    assert (found is not None and found.when.startswith("every iteration")) is hot
+
+
+def test_the_end_of_another_loop_is_not_its_own():
+    turn = "        for row in rows:\n            if row.error < tol:\n                break\n    return"
+    assert hot_at(KMEANS.format(head="while True:").replace("    return", turn)) is None
 
 
 def test_a_loop_whose_turns_sample_is_not():

@@ -3,6 +3,14 @@
 for _ in range(self.max_iter):
     labels = torch.cdist(x, centers).argmin(1)
     centers = means_of(x, labels)
+
+Some count their iterations, some go on while something is above a tolerance, or while tensors say so, and some end
+where something has fallen below one:
+
+    while True:
+        ...
+        if (centers - last).norm() < tol:
+            break
 """
 
 from __future__ import annotations
@@ -21,9 +29,19 @@ from torchperf_lint.patterns import pattern
 _COUNTED = pattern(
     r"^for\b.*\bin\b.*\b_?(?:\w+_)?(?:max_?iters?|n_?iters?|num_?iters?|niters?|iterations?|iters)\b"
     r"|^while (?:\w+\.)*\w+ <=? .*\b(?:\w+_)?(?:max_?iters?|iterations?|iters)\b"
+    r"|^for\b.*\bin\b.*\brange\((?:[01], ?)?(?:iter|(?:max|num|n)Iters?)\)"
     r"|^while\b.* >=? (?:\w+\.)*_?(?:tol|tolerance|eps|epsilon)\b"
+    r"|^while\b(?!.*\b(?:\w+_)?(?:[Ee][Pp][Ss]|epsilon|tol|isnan|isinf|isfinite)\b).*[\w)\]]\.(?:any|all)\(\)"
 )
-"""Loops over a number of iterations, or while something is above a tolerance."""
+"""Loops over a number of iterations, while something is above a tolerance, or while tensors say so.
+
+What goes on while a tensor holds what is too small, or no number, mends that, and seldom has to.
+"""
+_CONVERGED = pattern(
+    r"(?<![<>=!])<=? [^<>=]*\b_?(?:\w+_)?(?:[arfxg]?tol|tolerance|eps|epsilon)\b|\b(?:is_?|has_?)?converged\b",
+    re.IGNORECASE,
+)
+"""Tests of what ends a loop where something has become small enough."""
 _OF_MORE = pattern(r"epoch|train|eval|test|bench|warm_?up|per_", re.IGNORECASE)
 """Iterations of something else than an algorithm."""
 _COMPUTES = pattern(
@@ -49,7 +67,9 @@ class Iterations:
         """Why a loop repeats a computation on tensors, if it does."""
         outline = self.index.outlines[path]
         region = outline.regions[index]
-        if not _COUNTED.search(region.detail) or _OF_MORE.search(region.detail) or not outline.imports_from("torch"):
+        if _OF_MORE.search(region.detail) or not outline.imports_from("torch"):
+            return None
+        if not _COUNTED.search(region.detail) and not self._ends_when_converged(path, index):
             return None
         if is_cold(self.index, FunctionKey(path, region.function)):
             return None
@@ -64,6 +84,14 @@ class Iterations:
             f"repeats a computation, as until it converges: `{first.callee}()` (line {first.line})"
         )
         return Loop("rollout", because, Confidence.LIKELY, region.head, EVERY_ITERATION)
+
+    def _ends_when_converged(self, path: str, index: int) -> bool:
+        """Whether a test in a loop leaves it where something has fallen below a tolerance."""
+        regions = self.index.outlines[path].regions
+        return any(
+            region.kind in ("break", "return") and region.parent == index and _CONVERGED.search(region.detail)
+            for region in regions[index + 1 :]
+        )
 
     def _computing(self, path: str, index: int) -> list[Call]:
         return [call for call in self.calls.directly_in(path, index) if _COMPUTES.search(call.callee)]

@@ -64,6 +64,8 @@ class _Block(NamedTuple):
     context: Context
     inner: bool
     """Whether the block is a branch inside a function or loop (so an exit at its end makes it rare)."""
+    test: str = ""
+    """Of such a branch: what it is taken for, where that leaves a loop or function."""
 
 
 class _Outliner:
@@ -115,7 +117,7 @@ class _Outliner:
             raise CannotCheck(f"statements nested more than {MAX_DEPTH} deep", statements[0].lineno)
         leaves = guards.exit_kind(statements) if block.inner else None
         if leaves:
-            context = self.notes.region(leaves, context, statements)
+            context = self.notes.region(leaves, context, statements, block.test)
         for index, statement in enumerate(statements):
             self.statement(statement, context)
             if type(statement) not in _MAY_GUARD_THE_REST:
@@ -138,9 +140,9 @@ class _Outliner:
             return self.expressions(node, context)
         return handler(self, node, context)
 
-    def inner_block(self, statements: Sequence[ast.stmt], context: Context) -> None:
+    def inner_block(self, statements: Sequence[ast.stmt], context: Context, test: str = "") -> None:
         if statements:
-            self.blocks.append(_Block(statements, context.deeper(), inner=True))
+            self.blocks.append(_Block(statements, context.deeper(), inner=True, test=test))
 
     def raise_(self, node: ast.Raise, context: Context) -> None:
         """What an error is told happens once, also where the statement ends a function and no block."""
@@ -288,7 +290,8 @@ class _Outliner:
             body = self.notes.region("way", body, node.body, holds)
         if fails and orelse is context and node.orelse:
             orelse = self.notes.region("way", context, node.orelse, fails)
-        self.inner_block(node.body, body)
+        leaves = guards.exit_kind(node.body) in ("break", "return")
+        self.inner_block(node.body, body, conditions.short(conditions.words(node.test)) if leaves else "")
         self.inner_block(node.orelse, orelse)
 
     def of_first_turns(self, node: ast.If, context: Context) -> guards.Guard | None:
