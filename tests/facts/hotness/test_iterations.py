@@ -80,7 +80,8 @@ def test_a_loop_over_something_else_is_not(head):
 )
 @pytest.mark.parametrize("leave", ["break", "return centers"])
 def test_a_loop_that_ends_below_a_tolerance_is_hot(test, hot, leave):
-    code = KMEANS.format(head="while True:").replace("    return", f"        if {test}:\n            {leave}\n    return")
+    ends = f"        if {test}:\n            {leave}\n    return"
+    code = KMEANS.format(head="while True:").replace("    return", ends)
     found = hot_at(code)
     assert (found is not None and found.when.startswith("every iteration")) is hot
 
