@@ -14,6 +14,7 @@ from torchperf_lint.facts.fixes.read_later import later
 from torchperf_lint.facts.reads.chosen_numbers import only_computes
 from torchperf_lint.facts.reads.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.reads.kept_for_complaints import is_kept_for_complaint
+from torchperf_lint.facts.reads.left_meters import as_users_pay
 from torchperf_lint.facts.reads.old_reads import old_reads
 from torchperf_lint.facts.reads.only_logged import logged_at
 from torchperf_lint.facts.reads.read_for_callers import reading_callers
@@ -118,7 +119,8 @@ class ItemInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot `.item()` on a device tensor."""
         del project
-        for site, receiver, read in (*item_readings(file), *items_in_loops(file)):
+        readings = (as_users_pay(file, reading) for reading in item_readings(file))
+        for site, receiver, read in (*readings, *items_in_loops(file)):
             written = file.brief(receiver)
             if not isinstance(receiver, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
                 written = f"({written})"

@@ -87,6 +87,8 @@ def test_nothing_else_of_a_lightning_step_is_the_batch():
         "batch['n'].bool()",
         "batch['n'].type(torch.bool)",
         "batch['n'].unsqueeze(1)",
+        "batch['n'].squeeze()",
+        "batch['n'].view(-1)[0]",
         "batch['n'][:, 1:]",
         "batch.n.sum(1)",
     ],

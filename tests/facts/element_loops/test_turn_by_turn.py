@@ -42,6 +42,15 @@ def together(code):
             "scores.topk(5)",
         ),
         ("picked = [x[torch.multinomial(scores[i], 1).item()] for i in range(len(x))]\nreturn picked", "scores"),
+        (
+            "for i in torch.argsort(-scores):\n    if scores[i].item() < 0.5:\n        break\n    x = x + 1\nreturn x",
+            "torch.argsort(-scores)",
+        ),
+        (
+            "ids, best = set(), scores.long()\nfor j in (scores > 0).nonzero():\n    d = scores[best[j]]\n"
+            "    if d.item() not in ids:\n        ids.add(j)",
+            "(scores > 0).nonzero()",
+        ),
         ("picked = []\nfor row in scores:\n    k = row.multinomial(1).item()\n    picked.append(x[k])", "scores"),
     ],
 )
@@ -54,6 +63,10 @@ def test_one_read_does_for_all_turns(code, whole):
     [
         "sizes = [names[key].sum().item() for key in tables]\nreturn x.split(sizes)",
         "sizes = []\nfor mask in masks:\n    x = self.step(x, mask)\n    n = x.sum().item()\n    sizes.append(x[:n])",
+        "for mask in scores > 0:\n    if x[mask].sum().item() > 3:\n        break",
+        "taken = scores > 0\nfor mask in masks:\n"
+        "    if (mask & taken).sum().item() > 3:\n        continue\n    taken[mask] = 1",
+        "for i in torch.argsort(-scores):\n    if scores[i].item() > 3:\n        scores[i] = 0\n        x = x[:1]",
         "rows = [mask.tolist() for mask in masks]\nreturn x[rows[0]]",
         "sizes = [(x == k).sum().item() for k in range(len(names))]\nreturn x.split(sizes)",
         "sizes = [(x * torch.rand(3)).sum().item() for k in range(len(names))]\nreturn x.split(sizes)",

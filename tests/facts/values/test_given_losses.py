@@ -60,6 +60,7 @@ def sure(losses="loss_dict", made="task.step(model, batch)", told="logger.update
         {"losses": "losses", "told": "logger.update(**losses)"},
         {"losses": "loss_dict_reduced", "told": "logger.update(loss=0.0, **loss_dict_reduced)"},
         {"told": "logger.show(loss_dict)"},
+        {"losses": "stats", "told": "grad_norm = task.clip(model); logger.update(grad_norm=grad_norm)"},
         {
             "made": "criterion(batch), {'a': criterion(batch), 'b': 2}",
             "losses": "found",
@@ -76,6 +77,8 @@ def test_losses_are_tensors(case):
     [
         ({"losses": "stats", "told": "logger.update(**stats)"}, Confidence.POSSIBLE),
         ({"losses": "stats", "told": "logger.show(stats)"}, Confidence.POSSIBLE),
+        ({"losses": "stats", "told": "grad_norm = 3.0; logger.update(grad_norm=grad_norm)"}, None),
+        ({"losses": "stats", "told": "logger.update(grad_norm=task.clip(model))"}, Confidence.POSSIBLE),
         ({"told": "pass", "also": "logger.update(**loss_dict)"}, Confidence.POSSIBLE),
         ({"made": "1, {k: float(v) for k, v in task.losses(model)}"}, None),
         ({"told": "logger.update(loss=float(loss))"}, None),

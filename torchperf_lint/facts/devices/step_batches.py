@@ -28,6 +28,8 @@ _INPUTS = 2
 """The place of the batch in `compute_loss(self, model, inputs)`."""
 _NUMBERS_OF_MANY = frozenset("sum mean max min any all argmax argmin amax amin norm count_nonzero".split())
 _CONVERSIONS = frozenset("long float int bool half double type detach".split())
+_SHAPES = frozenset("squeeze view reshape transpose swapaxes flatten expand repeat".split())
+"""Methods that lay out the elements of an array anew: what lies on the device is no array."""
 _IN_A_STEP = "the batch, which the framework has moved to the device"
 
 
@@ -71,7 +73,7 @@ def compared(value: Value) -> Value:
 
 def shows_a_tensor(name: str) -> bool:
     """Whether a method is one of tensors, and of no container: `batch["lengths"].max()`."""
-    return name in _NUMBERS_OF_MANY or name in _CONVERSIONS or name in api.TENSOR_MARKS
+    return name in _NUMBERS_OF_MANY or name in _CONVERSIONS or name in _SHAPES or name in api.TENSOR_MARKS
 
 
 def takes_ranges(node: ast.Subscript) -> bool:

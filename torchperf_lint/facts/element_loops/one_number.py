@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.constants.tracing import parts_of
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.dimensions import dimensions
 from torchperf_lint.patterns import pattern
 
 _NUMBERS = frozenset({"float", "int", "bool"})
@@ -30,6 +32,32 @@ def is_one(file: SourceFile, place: Place, node: ast.expr) -> bool:
     parents = file.enclosing(place.function).parents
     alike = (n for n in parents if n is not node and _is_alike(n, node))
     return any(_asked_for_one(other, parents) for other in alike)
+
+
+def walks_numbers(file: SourceFile, place: Place, node: ast.Name) -> bool:
+    """Whether a name goes over the numbers of one tensor, as what the function reads of it shows: `i.item()`.
+
+    Rows with one number each, which the turns of a loop over `mask.nonzero()` get, are read the same, and pick as
+    tensors do.
+    """
+    body = file.project.body(file.path)
+    found = body.reaching(place.function, node.id, body.at(node)) if body is not None else None
+    if not found or len(found) != 1 or found[0].how != "loop" or found[0].value is None:
+        return False
+    loops = [loop for loop in file.enclosing(place.function).loops(node) if loop.iter is found[0].value]
+    walked = [part for loop in loops for name, part in parts_of(loop.target, loop.iter) if name == node.id]
+    if not walked or file.value(walked[0], place).kind != "tensor":
+        return False
+    rows = dimensions(file.project.values, walked[0], place.frame)
+    return rows in (None, 1) and not _gives_places(file, place, walked[0]) and is_one(file, place, node)
+
+
+def _gives_places(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    body = file.project.body(file.path)
+    if isinstance(node, ast.Name) and body is not None:
+        node = body.assigned_once(place.function, node.id, body.at(node)) or node
+    parts = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(last_part(chain(part.func)) in ("nonzero", "argwhere") for part in parts)
 
 
 def _is_alike(node: ast.AST, other: ast.expr) -> bool:

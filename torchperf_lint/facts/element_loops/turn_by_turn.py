@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.constants.tracing import Loop, bound_by, changed_in, parts_of
+from torchperf_lint.facts.element_loops.one_number import is_one, picks_one
 from torchperf_lint.facts.element_loops.repeated import Repeated, handles_data
 from torchperf_lint.facts.element_loops.turns import HANDFUL
 from torchperf_lint.facts.files.source import Place, SourceFile
@@ -108,6 +109,8 @@ class _Turn:
         self.bound = bound_by(file, place.function, loop)
         self.variables = {name: whole for name, whole in _walked(loop) if self._is_of_tensors(whole)}
         self.counters = _counters(loop)
+        self.numbers: set[int] = set()
+        """Expressions, by `id`, of which the function asks one number."""
 
     def taken(self, node: ast.expr, hops: int) -> ast.expr | None:
         """What the turns take an expression's tensors from, where all of it is there before the loop; else None."""
@@ -116,12 +119,21 @@ class _Turn:
         if not names or self._looks_up(node) or not all(map(self._only_looks, calls)):
             return None
         found = [self._of_name(name, hops) for name in sorted(names)]
-        if None in found:
+        if None in found or self._is_written(node):
             return None
         if not self._indexes_by(node, names & self.counters):
             return None
         whole = next((part for part in found if part is not None and part is not self.loop.target), None)
         return whole if whole is not None else self._indexed(node)
+
+    def _is_written(self, node: ast.expr) -> bool:
+        """Whether turns write into a tensor beside their own, `(mask & taken).sum()`, `taken[mask] = True`."""
+        written = (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in self.bound)
+        return any(
+            self.file.value(n, self.place).kind == "tensor"
+            and changed_in(self.file, self.place.function, self.loop, n, trained=False)
+            for n in written
+        )
 
     def _indexes_by(self, node: ast.expr, counters: set[str]) -> bool:
         """Whether the numbers of turns are only used as indices, and not compared or computed with."""
@@ -131,10 +143,33 @@ class _Turn:
 
     def _looks_up(self, node: ast.expr) -> bool:
         """Whether a variable of the loop is a key, `x[name]`, or one of several numbers, `x[:, [0, i]]`."""
-        indices = (part.slice for part in ast.walk(node) if isinstance(part, ast.Subscript))
         keys = self.variables.keys() - self.counters
-        parts = [n for index in indices for n in ast.walk(index)]
-        return any(isinstance(n, ast.List) or (isinstance(n, ast.Name) and n.id in keys) for n in parts)
+        for part in ast.walk(node):
+            if not isinstance(part, ast.Subscript) or self._picks_by_number(part):
+                continue
+            inside = list(ast.walk(part.slice))
+            if any(isinstance(n, ast.List) or (isinstance(n, ast.Name) and n.id in keys) for n in inside):
+                return True
+        return False
+
+    def _picks_by_number(self, part: ast.Subscript) -> bool:
+        """`scores[i]` for `i` of a tensor of indices, one number each: `scores[order]` picks for all turns at once.
+
+        So does `found[best[i]]`.
+        """
+        index = part.slice
+        if not self._is_of_tensors(part.value) or self.file.value(part.value, self.place).kind != "tensor":
+            return False
+        if id(part) in self.numbers:
+            self.numbers.add(id(index))  # one number is picked by one number
+        if isinstance(index, ast.Subscript):
+            return self._picks_by_number(index)
+        if not isinstance(index, ast.Name) or index.id not in self.variables:
+            return False
+        if self.file.value(self.variables[index.id], self.place).kind != "tensor":
+            return False
+        one = picks_one(self.file, self.place, index) or is_one(self.file, self.place, index)
+        return one or id(part) in self.numbers
 
     def _of_name(self, name: str, hops: int) -> ast.expr | None:
         if name in self.variables:
@@ -145,6 +180,8 @@ class _Turn:
         if body is None or hops <= 0:
             return None
         only = body.assigned_once(self.place.function, name, self.place.frame.at)
+        if only is not None and is_one(self.file, self.place, ast.Name(name, ast.Load())):
+            self.numbers.add(id(only))
         return self._made(only, hops - 1) if only is not None else None
 
     def _made(self, value: ast.expr, hops: int) -> ast.expr | None:

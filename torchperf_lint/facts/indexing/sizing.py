@@ -12,7 +12,7 @@ from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.constants.given_settings import is_given_setting
 from torchperf_lint.facts.constants.tracing import parts_of
 from torchperf_lint.facts.element_loops.lookups import names_a_count, names_an_entry
-from torchperf_lint.facts.element_loops.one_number import is_element, is_one, picks_one
+from torchperf_lint.facts.element_loops.one_number import is_element, is_one, picks_one, walks_numbers
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.files.called_in_turns import called_in_turns
 from torchperf_lint.facts.files.looks import may_be_tensor
@@ -206,6 +206,8 @@ def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0
     body = file.project.body(file.path)
     if not isinstance(node, ast.Name) or hops or body is None:
         return False
+    if walks_numbers(file, place, node):
+        return True
     reaching = body.reaching(place.function, node.id, body.at(node)) or []
     return any(d.how == "assign" and d.value is not None and _is_one_number(file, place, d.value, 1) for d in reaching)
 

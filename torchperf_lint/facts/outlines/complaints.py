@@ -73,7 +73,7 @@ def _is_fresh(assignment: ast.Assign) -> bool:
 _HARMLESS = frozenset(
     "state_dict items keys values item detach cpu numpy tolist clone replace format join str int float dict list len "
     "OrderedDict strip split getattr isinstance sum max min mean any all isnan isinf isfinite Path named_parameters "
-    "parameters norm abs".split()
+    "parameters norm abs enumerate zip range round".split()
 )
 _TELLING = (ast.Expr, ast.Assign, ast.For, ast.If, ast.Pass)
 _TELLS = pattern(rf"{_SAYING.pattern}|^(?:save|dump|savetxt|savez|save_\w+|to_csv|imsave|imwrite)$")

@@ -22,6 +22,7 @@ from torchperf_lint.facts.reads.answers import is_answer
 from torchperf_lint.facts.reads.at_extremes import is_at_extreme
 from torchperf_lint.facts.reads.chosen_numbers import chooses_a_number
 from torchperf_lint.facts.reads.chosen_tensors import chooses_tensors
+from torchperf_lint.facts.reads.counted_answers import is_only_counted
 from torchperf_lint.facts.reads.decided_by import decides_itself
 from torchperf_lint.facts.reads.dropped_masks import drops_an_empty_mask, makes_a_mask_of_some
 from torchperf_lint.facts.reads.emptiness import asks_emptiness
@@ -70,6 +71,8 @@ CLIPS = "clips"
 SAME, SCANNED = "same", "scanned"
 """Whatever it decides, the host can tell whether a caller passes one tensor twice; whatever it decides, one copy before
 the loop answers all its turns, which walk along a tensor."""
+COUNTS = "counts"
+"""It only counts how often the answer holds, for statistics."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
@@ -99,6 +102,8 @@ INSTEAD = {
     "caller does not pass the same tensor twice, as for self-attention",
     SCANNED: "answer all turns of the loop by one copy before it (`filled = (boxes.sum(-1) != 0).tolist()`), and step "
     "along the list",
+    COUNTS: "count on the device, `count += test` (or `count += torch.where(test, x, 0)`), and read the count where it "
+    "is shown",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -155,6 +160,7 @@ _SPARED: tuple[tuple[Callable[[Place], bool], str], ...] = (
     (asks_if_same, SAME),
     (walks_along, SCANNED),
     (is_at_extreme, EXTREME),
+    (is_only_counted, COUNTS),
     (chooses_tensors, SELECTS),
 )
 """What makes a wait needless by what stands around it, the first that holds."""

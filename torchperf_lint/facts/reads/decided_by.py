@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.deciding import asks_about, decides_by
 from torchperf_lint.facts.files.source import Place
+from torchperf_lint.facts.outlines.complaints import only_reports
 from torchperf_lint.facts.outlines.records import Position
+from torchperf_lint.facts.reads.counted_answers import only_counts
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import Assignment, nodes_of, targets_of
 
@@ -88,6 +90,24 @@ def _tests_after(place: Place, assignment: Assignment) -> dict[ast.AST, Position
     return {part: body.at(loop, end=True) for loop in loops for part in nodes_of(loop.test)}
 
 
+def _only_tells(place: Place, branch: ast.If) -> bool:
+    """Whether a branch does nothing but count or report: no computation hangs on its test."""
+    return only_counts(place, branch) or (
+        not branch.orelse and only_reports(branch.body, lambda name: _reads_from(place, branch, name))
+    )
+
+
+def _reads_from(place: Place, branch: ast.If, name: str) -> Iterator[ast.Name]:
+    """Where a name may have a value that a branch gives it: one that is bound anew before each other use has none."""
+    body = place.file.project.body(place.file.path)
+    assert body is not None
+    starts, ends = body.at(branch), body.at(branch, end=True)
+    for read in body.reads(place.function, name):
+        found = body.reaching(place.function, name, body.at(read))
+        if found is None or any(starts <= d.at <= ends for d in found):
+            yield read
+
+
 def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) -> bool | list[tuple[ast.stmt, str]]:
     """True where a read decides something; else what is made of it."""
     around = place.file.enclosing(place.function)
@@ -100,7 +120,7 @@ def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) 
         if isinstance(parent, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in parent.ops):
             return True
         if decides_by(parent, node, indices):
-            return True
+            return not (isinstance(parent, ast.If) and _only_tells(place, parent)) or []
         if isinstance(parent, Assignment):
             held = (
                 chain(part.value) for t in targets_of(parent) for part in ast.walk(t) if isinstance(part, ast.Subscript)

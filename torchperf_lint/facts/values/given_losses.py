@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.rest import rest_by_keyword
 from torchperf_lint.facts.values.value import CALLER_HOPS, HOST, Frame, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -80,12 +81,26 @@ def _gives_losses(values: Values, site: CallSite, key: FunctionKey, name: str, f
     if call is None or body is None:
         return False
     losses = [node for node in _passed(call, key, name, values, body) if _LOSSES.search(last_part(chain(node)))]
+    norms = _norms(call, key, name, values, body)
     at = (site.call.line, site.call.column)
-    hot = values.hotness.at(site.path, at) if losses else None
+    hot = values.hotness.at(site.path, at) if losses or norms else None
     if hot is None or hot.kind != "step" or hot.optional:
         return False
     there = frame.hop(site.path, site.call.function, at, CALLER_HOPS)
+    if any(values.of(node, there).kind in ("unknown", "tensor") for node in norms):
+        return True
     return any(_is_open(values.of(node, there)) for node in losses)
+
+
+def _norms(call: ast.Call, key: FunctionKey, name: str, values: Values, body: Body) -> list[ast.expr]:
+    """The norm of all gradients that a call passes for `**name`: whatever clips, or only measures, gives a tensor."""
+    if rest_by_keyword(body, key.index) != name:
+        return []
+    named = {parameter.name for parameter in values.index.function(key).parameters}
+    return [k.value for k in call.keywords if k.arg in _NORMS - named and last_part(chain(k.value)) in _NORMS]
+
+
+_NORMS = frozenset({"grad_norm", "gradient_norm", "total_norm"})
 
 
 def _passed(call: ast.Call, key: FunctionKey, name: str, values: Values, body: Body) -> list[ast.expr]:
@@ -94,9 +109,7 @@ def _passed(call: ast.Call, key: FunctionKey, name: str, values: Values, body: B
     if any(parameter.name == name for parameter in function.parameters):
         argument = argument_for(call, function, name)
         return [argument] if argument is not None else []
-    node = body.functions.get(key.index)
-    rest = node.args.kwarg if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
-    return [k.value for k in call.keywords if k.arg is None] if rest is not None and rest.arg == name else []
+    return [k.value for k in call.keywords if k.arg is None] if rest_by_keyword(body, key.index) == name else []
 
 
 def _is_open(value: Value) -> bool:

@@ -95,10 +95,11 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         return value  # a size, which is a tensor while the code is traced
     if about_tensors and tested.holds:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
-        if value.kind in ("tensor", "batch"):
+        if value.kind == "batch" or (value.kind == "tensor" and value.confidence is not Confidence.POSSIBLE):
             return value
         sure = tested.asserted or (body is not None and is_given_by_a_step(values, name, frame, body))
-        return tensor(ANYWHERE, because, Confidence.LIKELY if sure else Confidence.POSSIBLE)
+        level = Confidence.LIKELY if sure else Confidence.POSSIBLE
+        return value._replace(confidence=level) if value.kind == "tensor" else tensor(ANYWHERE, because, level)
     if value.kind == "tensor" and _LISTS.match(tested.classes):
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
     if value.kind in OPEN:

@@ -105,6 +105,13 @@ def rest_of(body: Body, function: int) -> str:
     return rest.arg if rest is not None else ""
 
 
+def rest_by_keyword(body: Body, function: int) -> str:
+    """The name of the keywords that a function takes beyond its parameters, `kwargs` of `**kwargs`; else empty."""
+    node = body.functions.get(function)
+    rest = node.args.kwarg if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    return rest.arg if rest is not None else ""
+
+
 def rest_given(call: ast.Call, function: Function) -> list[ast.expr]:
     """What a call passes for `*args` of a function."""
     return call.args[len({p.name for p in function.parameters if not p.by_name}) - function.bound :]
