@@ -120,9 +120,10 @@ class CheckpointEveryStep(SourceRule):
 
     def _entry(self, file: SourceFile, site: Site) -> Iterator[Finding]:
         hot = site.hot
-        asked = hot is not None and hot.kind == "step" and not hot.optional and site.record.callee.endswith("state_dict")
-        attribute = attribute_read_as_state(site) if asked else None
-        if hot is None or attribute is None:
+        if hot is None or hot.kind != "step" or hot.optional or not site.record.callee.endswith("state_dict"):
+            return
+        attribute = attribute_read_as_state(site)
+        if attribute is None:
             return
         yield self.found(
             site,
