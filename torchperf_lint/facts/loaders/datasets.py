@@ -48,6 +48,8 @@ _HEAVY_LIBRARIES = (
     "rasterio.",
     "lmdb.",
 )
+_GRIDS = ("numpy.mgrid", "numpy.meshgrid", "numpy.indices", "torch.meshgrid")
+"""What computes two numbers for each pixel of an image, where each item does so anew."""
 _HEAVY_LOADS = ("numpy.load", "torch.load", "builtins.open", "pandas.read_csv", "torchvision.io.")
 _FILE_DATASETS = ("torchvision.datasets.", "torchaudio.datasets.")
 _IN_MEMORY_DATASETS = (
@@ -245,8 +247,8 @@ def heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
         things = values.types.things(key.path, key.index, call.callee)
         # `Dataset().transform` is only what nobody knows: an attribute that the base class might have.
         dotted = [thing.dotted for thing in things if thing.kind == "external" and "()." not in thing.dotted]
-        if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS)) for name in dotted):
-            return f"{call.callee}()"
+        if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS, *_GRIDS)) for name in dotted):
+            return f"{call.callee}()".replace("[]", "[...]")
         if last_part(call.callee) in _HEAVY and all(name.endswith("()") for name in dotted):
             return f"{call.callee}()"
     for call in calls if depth else ():
