@@ -10,7 +10,7 @@ from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.loaders.any_data_set import takes_any_data_set
 from torchperf_lint.facts.loaders.chosen_data_sets import work_of_any
-from torchperf_lint.facts.loaders.datasets import data_of, held, item_work
+from torchperf_lint.facts.loaders.datasets import collating_work, data_of, held, item_work
 from torchperf_lint.facts.loaders.indexed_data_sets import IndexedDataSet, indexed_data_sets
 from torchperf_lint.facts.loaders.left_early import only_begins
 from torchperf_lint.facts.loaders.loaders import LoaderUse
@@ -152,6 +152,7 @@ class LoaderWithoutWorkers(SourceRule):
         work = None
         if data is not None:
             work = item_work(project.values, data, site.frame) or work_of_any(project.values, data, site.frame)
+            work = work or collating_work(project.values, site.call, site.frame)
         first = next((use for use in uses if use.hot.kind == "step"), uses[0])
         offered = takes_any_data_set(project, data, site.frame) if data is not None and not work else None
         offered = offered if first.hot.kind == "step" and not first.hot.optional else None
