@@ -67,6 +67,8 @@ def test_each_input_is_computed(changed):
     [
         {"turn": "i in range(len(reader.parts))"},
         {"turn": "i in range(3)"},
+        {"turn": "i in reader.prompts"},
+        {"turn": "i in reader.validation_images"},
         {"off": ""},
         {"refine": "setup"},
         {"track": "export"},

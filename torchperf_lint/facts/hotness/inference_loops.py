@@ -123,7 +123,7 @@ class InferenceLoops:
         """A loop over frames or files that hands each to what computes without gradients, one or two calls on."""
         region = self.index.outlines[path].regions[index]
         name = counted_over(region.detail) or region.iterable
-        if not _INPUTS.search(name) or self._looked_at(path, index):
+        if self._looked_at(path, index):
             return None
         return over_inputs(self.index, self.types, self.calls, self.without_grad, path, index, name)
 

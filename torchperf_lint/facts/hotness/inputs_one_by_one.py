@@ -1,4 +1,4 @@
-"""Loops that go through frames, files or prompts and hand each to what computes without gradients, two calls on.
+"""Loops that go through frames or files and hand each to what computes without gradients, two calls on.
 
     for i in range(len(reader.frames)):                  class Tracker:
         pose = tracker.track(reader.read(i))                 def track(self, frame):
@@ -12,6 +12,8 @@ Who switches gradients off for one input runs a network on it; so each turn does
 
 from __future__ import annotations
 
+import re
+
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.types import Types
@@ -24,6 +26,13 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _COUNTED = pattern(r" in (?:\w+\()?range\((?:\d+, )?len\((?P<over>[\w.]+)\)")
+_STREAMED = pattern(
+    r"^(?!(?:.*[._])?(?:val|valid|validation|eval|test|calib\w*)_).*"
+    r"(?:^|[._])(?:frames|images|imgs|clips|crops|chunks|files|paths|"
+    r"wavs|audios|videos|file_?(?:list|names|paths)|(?:image|img|wav|audio|video)_(?:list|files|paths))$",
+    re.IGNORECASE,
+)
+"""Inputs of which there are many, by their name; of prompts and texts a few are computed once, before training."""
 _KEEPS = frozenset(("__init__", "setup", "build"))
 
 
@@ -32,6 +41,8 @@ def over_inputs(
 ) -> Loop | None:
     """What the loop region `number` of a file over `inputs`, by their name, is; None where nothing says it computes."""
     region = index.outlines[path].regions[number]
+    if not _STREAMED.search(inputs):
+        return None
     for call in calls.directly_in(path, number):
         for target in types.targets(path, call.function, call.callee):
             run = _computes(index, types, calls, without_grad, call, target)
