@@ -23,6 +23,8 @@ class MovedInHotCode(SourceRule):
     Flags `.to(device)`, `.cuda()` and `.type_as(x)` in code that runs every training step or forward pass, on a module,
     and on a tensor in host memory that was made before the loop, or made or loaded (`TABLE = torch.load(path)`) as a
     constant of the Python module. What a method moves and calls, and only the constructor sets, is taken for a module.
+    What each of several objects keeps in host memory, where its constructor put it, is flagged where a training loop
+    draws one of them: `views[i].image.cuda()`.
     A module that such code makes of constants alone, `LPIPS()`, is the same each time.
 
     ## Why it is slow
@@ -136,6 +138,11 @@ _WHAT = {
     "module": ("visits every parameter of a module", "move `{}` once, where it is made"),
     "made": ("makes the same module anew and copies it to the device", "make `{}` once, on the device, and keep it"),
     "tensor": ("copies the same tensor from the host", "move `{}` once, before the loop"),
+    "sample": (
+        "copies from pageable memory what its object keeps there, and waits for it",
+        "pin `{}` where the object gets it, `.pin_memory()`, and pass `non_blocking=True` here; or keep it on the "
+        "device, if there is room for all",
+    ),
     "constant": (
         "copies the same tensor from the host",
         "keep `{}` on the device: as a buffer of the module that uses it, or moved once for each device",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import by_events
+from torchperf_lint.confirming import by_events, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
-from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.models.snapshots import NAMES, SAVE, snapshot_at
+from torchperf_lint.facts.optimizers.states_read import attribute_read_as_state
 from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_GOES_THROUGH = "goes through all parameters"
 
 
 class CheckpointEveryStep(SourceRule):
@@ -19,7 +22,8 @@ class CheckpointEveryStep(SourceRule):
 
     ## What it does
     Flags `torch.save(model.state_dict(), ...)`, `save_pretrained`, `save_checkpoint`, `save_state`, and
-    `copy.deepcopy` of a model or its state, in a training loop and under no condition that makes them rare.
+    `copy.deepcopy` of a model or its state, in a training loop and under no condition that makes them rare. As info, an
+    optimizer's state that is put together for one entry: `optimizer.state_dict()["param_groups"][0]["lr"]`.
 
     ## Why it is slow
     Every weight crosses to the host, is pickled and written, while the device has nothing to do. A copy on the device
@@ -98,6 +102,7 @@ class CheckpointEveryStep(SourceRule):
         for site in file.hot_calls(*NAMES):
             found = snapshot_at(site)
             if found is None or site.hot is None:
+                yield from self._entry(file, site)
                 continue
             rare = found.best_only or site.hot.optional
             what = "save" if found.does == SAVE else "copy"
@@ -113,8 +118,26 @@ class CheckpointEveryStep(SourceRule):
                 root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
             )
 
+    def _entry(self, file: SourceFile, site: Site) -> Iterator[Finding]:
+        hot = site.hot
+        if hot is None or hot.kind != "step" or hot.optional or not site.record.callee.endswith("state_dict"):
+            return
+        attribute = attribute_read_as_state(site)
+        if attribute is None:
+            return
+        yield self.found(
+            site,
+            message=f"`{file.brief(site.call)}` {_GOES_THROUGH}, for one entry of what it gives, {hot.when}",
+            instead=f"read the optimizer itself: `{attribute}`",
+            hot=hot,
+            severity=Severity.INFO,
+            root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
+        )
+
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By what the line made the host wait for, or copy."""
+        if _GOES_THROUGH in finding.message:
+            return unmeasured(run, finding.location, "no probe measures what the host does in a call")
         seen = run.at(finding, "sync", "copy")
         if seen:
             return by_events(finding, run, seen, "copy of the weights", probes=self.probes)

@@ -8,7 +8,9 @@ from torchperf_lint.confirming import by_waits, silent, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.loaders.any_data_set import takes_any_data_set
 from torchperf_lint.facts.loaders.chosen_data_sets import work_of_any
+from torchperf_lint.facts.loaders.datasets import collating_work, data_of, held, item_work
 from torchperf_lint.facts.loaders.indexed_data_sets import IndexedDataSet, indexed_data_sets
 from torchperf_lint.facts.loaders.left_early import only_begins
 from torchperf_lint.facts.loaders.loaders import LoaderUse, loaders_of
@@ -29,7 +31,7 @@ class LoaderWithoutWorkers(SourceRule):
     known to do real work for each item: it opens or decodes files, transforms images, tokenises. The number is followed
     to parameters whose callers give no other, and to options of the command line that are 0 by default, which makes it
     info; so do evaluation loops alone. Where nothing is known about the data set, the finding is `possible` and not
-    shown by default.
+    shown by default, but where a trainer takes any `Dataset` and lets nobody ask for workers.
     Also loops that have no loader at all and take each sample by its index, `for i in range(len(dataset))`, before
     they run a model on it.
 
@@ -151,16 +153,29 @@ class LoaderWithoutWorkers(SourceRule):
         work = None
         if data is not None:
             work = item_work(project.values, data, site.frame) or work_of_any(project.values, data, site.frame)
+            work = work or collating_work(project.values, site.call, site.frame)
         first = next((use for use in uses if use.hot.kind == "step"), uses[0])
-        because = f": {work}, in the training process" if work else ""
+        offered = takes_any_data_set(project, data, site.frame) if data is not None and not work else None
+        offered = offered if first.hot.kind == "step" and not first.hot.optional else None
+        because = f": {work}, in the training process" if work else f": {offered}" if offered else ""
         zero = f" ({unasked.because})" if unasked.because else ""
         yield self.found(
             site,
             message=f"no workers fetch ahead for the loop at {first.path}:{first.line}{zero}{because}",
-            instead=f"{'give the option another default' if unasked.by_option else 'pass `num_workers`'} (try 4 and "
+            instead=f"{_change(unasked, offered)} (try 4 and "
             "watch how long a step waits for data); keep the data set free of open handles and device tensors",
             hot=first.hot,
             severity=Severity.WARNING if first.hot.kind == "step" and not unasked.by_option else Severity.INFO,
-            confidence=Confidence.POSSIBLE if not work else Confidence.LIKELY if unasked.because else None,
+            confidence=Confidence.POSSIBLE
+            if not work and not offered
+            else Confidence.LIKELY
+            if offered or unasked.because
+            else None,
             related=[file.related(u.path, u.line, 1, "iterates the loader") for u in uses[:5]],
         )
+
+
+def _change(unasked: Unasked, offered: str | None) -> str:
+    if offered:
+        return "take `num_workers` as a parameter and pass it on"
+    return "give the option another default" if unasked.by_option else "pass `num_workers`"

@@ -8,6 +8,7 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.autograd.detaching import without_graph
 from torchperf_lint.facts.autograd.kept import Kept, detached, is_loss, kept_graphs
+from torchperf_lint.facts.autograd.read_by_nobody import Unread, unread_lists
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
@@ -20,7 +21,8 @@ class OutputsKeptWithGraph(SourceRule):
     ## What it does
     Flags `outputs.append(model(x))` and its like in loops over batches, where gradients are recorded, the container
     outlives the loop's turn, and nobody computes gradients through what it holds. Evaluation without `no_grad` is
-    info, as long as nobody calls it under `no_grad`.
+    info, as long as nobody calls it under `no_grad`. With gradients or without, a list that is filled with tensors of
+    the device and that nothing reads is info as well.
 
     ## Why it is slow
     An output with a graph keeps the activations of the whole forward pass alive, until a backward pass frees them; in
@@ -90,9 +92,14 @@ class OutputsKeptWithGraph(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each store of outputs with their graph."""
         del project
+        told = []
         for kept in file.once(kept_graphs):
             if not is_loss(kept):
+                told.append(kept.store.statement)
                 yield self._finding(file, kept)
+        for unread in unread_lists(file):
+            if unread.store.statement not in told:
+                yield self._unread(file, unread)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By nothing yet; that the line did not run can be told."""
@@ -114,4 +121,17 @@ class OutputsKeptWithGraph(SourceRule):
             hot=hot,
             value=kept.as_value,
             fix=without_graph(kept),
+        )
+
+    def _unread(self, file: SourceFile, unread: Unread) -> Finding:
+        hot = unread.spot.hot
+        return self.found(
+            unread.spot,
+            message=f"`{file.brief(unread.spot.expression)}` keeps a tensor of the device {hot.when}, and nothing "
+            f"reads `{unread.name}`",
+            instead=f"delete `{unread.name}`: what no list keeps gives its memory to the next turn",
+            severity=Severity.INFO,
+            hot=hot,
+            value=unread.value,
+            root_cause=f"{self.code} lists that nothing reads in function {unread.spot.function}",
         )

@@ -196,3 +196,30 @@ def test_two_uses_of_a_class_with_other_data_are_not_told_apart():
     found = datasets.held(values, call, frame)
     assert found is not None
     assert found.device == HOST
+
+
+@pytest.mark.parametrize(
+    ("reads", "work"),
+    [
+        ("Image.open(row)", "its `together` calls `Image.open()` for each batch"),
+        ("self.pad(row)", None),
+        ("self.tokenizer.encode(row)", None),  # of a few lines of text
+    ],
+)
+def test_collating_that_reads_the_files_that_items_name(reads, work):
+    code = own("return self.x[i]").replace("collate_fn=", "") + f"""
+
+class Named(Own):
+    def load(self, row):
+        return {reads}
+
+    def together(self, rows):
+        return torch.stack([self.load(row) for row in rows])
+
+
+named = Named(rows)
+"""
+    code = code.replace("DataLoader(", "list(") + "later = DataLoader(named, 32, collate_fn=named.together)\n"
+    values, call, frame = loader_in(code)
+    assert datasets.collating_work(values, call, frame) == work
+    assert (datasets.held(values, call, frame) is None) == (work is not None)

@@ -26,7 +26,7 @@ _HOOKS = frozenset("training_step validation_step test_step predict_step train_s
 """Methods of modules that are no part of their forward pass."""
 _COUNTED = pattern(r"(?:^|_)(?:counts?|samples|num|n|lens?|lengths?)$|^(?:num|n|count)_\w+$")
 """Names of numbers of things, which carry no graph."""
-_LOSS = pattern(
+LOSS_NAME = pattern(
     r"loss|criteri|cost|(?:^|_)nll|(?:^|_)kld?(?:_|$)|penalty|objective|(?:^|[._])(?:mse|bce|ce)(?:_|$)|entropy",
     re.IGNORECASE,
 )
@@ -55,7 +55,7 @@ def is_loss(kept: Kept) -> bool:
         return True
     calls = {chain(part.func) for part in ast.walk(kept.store.value) if isinstance(part, ast.Call)}
     written = names_in(kept.store.value, kept.store.target) | calls
-    return any(_LOSS.search(last_part(name)) for name in written)
+    return any(LOSS_NAME.search(last_part(name)) for name in written)
 
 
 def detached(kept: Kept) -> str:

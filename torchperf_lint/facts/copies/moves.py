@@ -12,11 +12,13 @@ from torchperf_lint.facts.copies.computed import computed_left_behind
 from torchperf_lint.facts.copies.held_around import held_around
 from torchperf_lint.facts.copies.host_data import made_on_host
 from torchperf_lint.facts.copies.kept_by_objects import kept_by_object
+from torchperf_lint.facts.copies.kept_samples import kept_by_sample
 from torchperf_lint.facts.copies.left_behind import left_behind
 from torchperf_lint.facts.copies.loaded_at_import import is_called_once_moved, loaded_at_import
 from torchperf_lint.facts.copies.modules_given import only_others_give_modules
 from torchperf_lint.facts.devices.devices import moves_to_device
 from torchperf_lint.facts.files.source import Site
+from torchperf_lint.facts.loaders.loaders import is_blocking
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -32,7 +34,8 @@ class Repeated(NamedTuple):
     """What is moved again at every step."""
 
     kind: str
-    """module, tensor, constant (of the Python module), or made: a module made anew, of nothing but constants."""
+    """module, tensor, constant (of the Python module), sample (what one of many objects keeps), or made: a module made
+    anew, of nothing but constants."""
     value: Value
 
 
@@ -60,10 +63,7 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     receiver = _uncut(receiver)
     if isinstance(receiver, ast.Attribute):
-        around, turns = held_around(site, receiver), span_of_loop(site)
-        if around is None and turns is not None:
-            around = kept_by_object(site, receiver, turns)
-        return Repeated("tensor", around) if around is not None else None
+        return _kept_by_another(site, receiver)
     if not isinstance(receiver, ast.Name):
         return None
     given = _given_held(site, receiver.id) or _from_around(site, receiver)
@@ -88,6 +88,17 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), before the loop"
     )
     return Repeated("tensor", tensor(HOST, because))
+
+
+def _kept_by_another(site: Site, receiver: ast.Attribute) -> Repeated | None:
+    """A tensor that an object around the function keeps, one that was there before the loop, or one of several."""
+    around, turns = held_around(site, receiver), span_of_loop(site)
+    if around is None and turns is not None:
+        around = kept_by_object(site, receiver, turns)
+    if around is not None or turns is None or not is_blocking(site.call):
+        return Repeated("tensor", around) if around is not None else None
+    sample = kept_by_sample(site, receiver, turns)
+    return Repeated("sample", sample) if sample is not None else None
 
 
 def _uncut(receiver: ast.expr) -> ast.expr:

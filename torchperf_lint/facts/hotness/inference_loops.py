@@ -11,6 +11,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.module_calls import ModuleCalls
 from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
+from torchperf_lint.facts.hotness.inputs_one_by_one import counted_over, over_inputs
 from torchperf_lint.facts.hotness.loop import (
     EVERY_BATCH,
     EVERY_DENOISING_STEP,
@@ -118,6 +119,14 @@ class InferenceLoops:
                     return Loop("eval", because, Confidence.LIKELY, region.head, "every sample that is evaluated")
         return None
 
+    def over_inputs(self, path: str, index: int) -> Loop | None:
+        """A loop over frames or files that hands each to what computes without gradients, one or two calls on."""
+        region = self.index.outlines[path].regions[index]
+        name = counted_over(region.detail) or region.iterable
+        if self._looked_at(path, index):
+            return None
+        return over_inputs(self.index, self.types, self.calls, self.without_grad, path, index, name)
+
     def _takes_samples(self, path: str, index: int) -> bool:
         """Whether each turn takes one sample of a data set: `sample = dataset[i]`, for every n-th `i` as well."""
         region = self.index.outlines[path].regions[index]
@@ -204,11 +213,11 @@ class InferenceLoops:
         cut = (b for b in within if b.function == region.function and b.value.endswith((".detach()", ".detach_()")))
         return any(b.value.rpartition(".")[0] == b.target for b in cut)
 
-    def _in_cadence(self, path: str, call: Call, index: int) -> bool:
+    def _in_cadence(self, path: str, call: Call, index: int, kinds: Sequence[str] = ("cadence",)) -> bool:
         """Whether a call in a loop runs in some of its turns only: `if i % 10 == 0`."""
         regions, number = self.index.outlines[path].regions, call.region
         while number > index:
-            if regions[number].kind == "cadence":
+            if regions[number].kind in kinds:
                 return True
             number = regions[number].parent
         return False
@@ -274,6 +283,15 @@ class InferenceLoops:
         if any(b.function == region.function and _SAMPLES.search(b.target) for b in within):
             return True
         return any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index))
+
+    def _looked_at(self, path: str, index: int) -> bool:
+        """The same for loops over inputs, wherever they stand: who shows results only to debug wants them fast."""
+        outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
+        name = outline.functions[region.function].name
+        shown = (call for call in self.calls.all_in(path, index) if _SHOWS.search(call.callee))
+        return bool(_LOOKS.search(name) or COLD_NAME.search(name)) or not all(
+            self._in_cadence(path, call, index, ("cadence", "debug")) for call in shown
+        )
 
     def _moves(self, path: str, index: int) -> bool:
         return any(last_part(call.callee) in ("to", "cuda") for call in self.calls.directly_in(path, index))

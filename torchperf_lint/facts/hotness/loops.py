@@ -102,6 +102,7 @@ class Loops:
             or self._handing_over(path, index)
             or self._evaluating(path, index)
             or self.iterations.at(path, index)
+            or self.inference.over_inputs(path, index)
         )
 
     def _is_short(self, path: str, region: Region) -> bool:

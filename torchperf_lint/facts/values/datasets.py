@@ -16,6 +16,10 @@ from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value, sequen
 if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
 
+_COLLATING = 3
+"""How many functions `collate_fn` may go through to what reads a file: `self.load`, of its reader, of a library."""
+_OF_TEXTS = frozenset("encode encode_plus tokenize decode".split())
+
 
 class Held(NamedTuple):
     """Items that a data set holds ready, so that no worker could prepare them."""
@@ -48,6 +52,8 @@ _HEAVY_LIBRARIES = (
     "rasterio.",
     "lmdb.",
 )
+_GRIDS = ("numpy.mgrid", "numpy.meshgrid", "numpy.indices", "torch.meshgrid")
+"""What computes two numbers for each pixel of an image, where each item does so anew."""
 _HEAVY_LOADS = ("numpy.load", "torch.load", "builtins.open", "pandas.read_csv", "torchvision.io.")
 _FILE_DATASETS = ("torchvision.datasets.", "torchaudio.datasets.")
 _IN_MEMORY_DATASETS = (
@@ -89,7 +95,8 @@ def held(values: Values, call: ast.Call, frame: Frame) -> Held | None:
     reason = next((r for r in (_in_memory(values, thing) for thing in things) if r is not None), None)
     if reason is None and value.kind in ("sequence", "tensor"):
         reason = f"`{chain(data)}` is a list or tensor"
-    return Held(HOST, reason) if reason is not None and item_work(values, data, frame) is None else None
+    works = item_work(values, data, frame) or collating_work(values, call, frame) if reason is not None else None
+    return Held(HOST, reason) if reason is not None and works is None else None
 
 
 def batches_on_device(values: Values, call: ast.Call, frame: Frame) -> str | None:
@@ -106,6 +113,30 @@ def item_work(values: Values, data: ast.expr, frame: Frame) -> str | None:
         if found is not None:
             return found
     return transforms_given(values, data, frame)
+
+
+def collating_work(values: Values, call: ast.Call, frame: Frame) -> str | None:
+    """What putting a batch together costs, in words, where `collate_fn` itself reads the files that items only name.
+
+    A tokenizer that it calls is quick with a few lines of text.
+    """
+    key = _function_of(values, _collate_fn(call), frame)
+    found = heavy_call(values, key, _COLLATING) if key is not None else None
+    if key is None or found is None or last_part(found.removesuffix("()")) in _OF_TEXTS:
+        return None
+    return f"its `{values.index.function(key).name}` calls `{found}` for each batch"
+
+
+def _collate_fn(call: ast.Call) -> ast.expr | None:
+    given = keyword(call, "collate_fn")
+    return call.args[COLLATE_POSITION] if given is None and len(call.args) > COLLATE_POSITION else given
+
+
+def _function_of(values: Values, node: ast.expr | None, frame: Frame) -> FunctionKey | None:
+    """The function of the project that an expression names: one of a module, or a method of a data set."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return None
+    return next(iter(values.types.targets(frame.path, frame.function, chain(node))), None)
 
 
 def _things(values: Values, data: ast.expr, value: Value, frame: Frame) -> tuple[Thing, ...]:
@@ -148,9 +179,7 @@ def _on_device(values: Values, data: Value, frame: Frame) -> str | None:
 
 
 def _collated_on_device(values: Values, call: ast.Call, frame: Frame) -> str | None:
-    given = keyword(call, "collate_fn")
-    if given is None and len(call.args) > COLLATE_POSITION:
-        given = call.args[COLLATE_POSITION]
+    given = _collate_fn(call)
     if isinstance(given, ast.Lambda):
         body = values.body(frame.path)
         made = values.of(given.body, frame._replace(at=body.at(given.body))) if body is not None else Value()
@@ -245,8 +274,8 @@ def heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
         things = values.types.things(key.path, key.index, call.callee)
         # `Dataset().transform` is only what nobody knows: an attribute that the base class might have.
         dotted = [thing.dotted for thing in things if thing.kind == "external" and "()." not in thing.dotted]
-        if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS)) for name in dotted):
-            return f"{call.callee}()"
+        if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS, *_GRIDS)) for name in dotted):
+            return f"{call.callee}()".replace("[]", "[...]")
         if last_part(call.callee) in _HEAVY and all(name.endswith("()") for name in dotted):
             return f"{call.callee}()"
     for call in calls if depth else ():
