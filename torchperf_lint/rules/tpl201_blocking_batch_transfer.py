@@ -9,6 +9,7 @@ from torchperf_lint.confirming import all_copies, by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.copies.modules_given import takes_modules
+from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
@@ -20,7 +21,7 @@ from torchperf_lint.facts.loaders.copied_into import batch_copied_into
 from torchperf_lint.facts.loaders.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.loaders.handed_over import handed_over
 from torchperf_lint.facts.loaders.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
-from torchperf_lint.facts.loaders.loaders import batch_copy, is_blocking, loaders_of
+from torchperf_lint.facts.loaders.loaders import batch_copy, loaders_of
 from torchperf_lint.facts.loaders.own_batches import own_move, waits_for_nothing
 from torchperf_lint.facts.loaders.pinned_beside import PinnedBeside, pinned_beside
 from torchperf_lint.facts.loaders.pinning import Pinning, pinning_of

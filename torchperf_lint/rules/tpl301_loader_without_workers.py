@@ -10,13 +10,12 @@ from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.loaders.any_data_set import takes_any_data_set
 from torchperf_lint.facts.loaders.chosen_data_sets import work_of_any
-from torchperf_lint.facts.loaders.datasets import collating_work, data_of, held, item_work
 from torchperf_lint.facts.loaders.indexed_data_sets import IndexedDataSet, indexed_data_sets
 from torchperf_lint.facts.loaders.left_early import only_begins
 from torchperf_lint.facts.loaders.loaders import LoaderUse, loaders_of
 from torchperf_lint.facts.loaders.no_workers import Unasked, no_workers
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES
-from torchperf_lint.facts.values.datasets import data_of, held, item_work
+from torchperf_lint.facts.values.datasets import collating_work, data_of, held, item_work
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 

@@ -16,9 +16,9 @@ from torchperf_lint.facts.copies.kept_samples import kept_by_sample
 from torchperf_lint.facts.copies.left_behind import left_behind
 from torchperf_lint.facts.copies.loaded_at_import import is_called_once_moved, loaded_at_import
 from torchperf_lint.facts.copies.modules_given import only_others_give_modules
+from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
 from torchperf_lint.facts.files.source import Site
-from torchperf_lint.facts.loaders.loaders import is_blocking
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part

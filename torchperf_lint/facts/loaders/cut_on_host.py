@@ -19,9 +19,9 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.put_into import written_into
 from torchperf_lint.facts.copies.kept_by_objects import kept_by_object
 from torchperf_lint.facts.copies.moves import span_of_loop
+from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device, target_device
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.loaders import is_blocking
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import is_cuda_type, target_device
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.hotness.hot import Hot
@@ -14,7 +15,6 @@ from torchperf_lint.facts.loaders.batches_by_caller import batch_of_a_caller, is
 from torchperf_lint.facts.loaders.handed_out import handed_out
 from torchperf_lint.facts.loaders.without_preparing import runs_without_preparing
 from torchperf_lint.facts.syntax.chains import last_part
-from torchperf_lint.facts.syntax.literals import is_false
 from torchperf_lint.facts.values.iteration import handed_through, over_loaders
 from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values.values import Values
@@ -69,14 +69,6 @@ def is_host_batch(value: Value) -> bool:
     A parameter that is annotated as a tensor is one part of the batch that callers pass: its loader is known.
     """
     return value.device == HOST and (value.kind == "batch" or (value.kind == "tensor" and bool(value.origins)))
-
-
-def is_blocking(node: ast.Call) -> bool:
-    """Whether a copy waits: no `non_blocking` (an unpacked argument may hold it)."""
-    if any(k.arg is None or k.arg == "non_blocking" for k in node.keywords):
-        return any(k.arg == "non_blocking" and is_false(k.value) for k in node.keywords)
-    limit = 1 if getattr(node.func, "attr", "") in ("cuda", "type", "copy_") else 2
-    return len(node.args) <= limit and not any(isinstance(a, ast.Starred) for a in node.args)
 
 
 def loaders_of(project: Project) -> Loaders:

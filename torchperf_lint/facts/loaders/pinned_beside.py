@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.copies.host_data import Made, made_on_host, upload_at
+from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.loaders import is_blocking
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_false

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from torchperf_lint.facts.copies.computed import computed_upload
 from torchperf_lint.facts.copies.fresh import made_of_sizes
 from torchperf_lint.facts.copies.host_data import DRAWN, made_on_host, upload_at
+from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device, target_device
 from torchperf_lint.facts.element_loops.turns import HANDFUL
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.hotness.loop import FEW_TURNS
 from torchperf_lint.facts.loaders.joined_on_host import JOINS
-from torchperf_lint.facts.loaders.loaders import is_blocking
 from torchperf_lint.facts.outlines.guards import literal_turns
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
