@@ -155,7 +155,8 @@ class LoaderWithoutWorkers(SourceRule):
             work = work or collating_work(project.values, site.call, site.frame)
         first = next((use for use in uses if use.hot.kind == "step"), uses[0])
         offered = takes_any_data_set(project, data, site.frame) if data is not None and not work else None
-        offered = offered if first.hot.kind == "step" and not first.hot.optional else None
+        rebuilt = project.hotness.of_region(file.path, site.record.region) is not None  # starting workers takes longer
+        offered = offered if first.hot.kind == "step" and not first.hot.optional and not rebuilt else None
         because = f": {work}, in the training process" if work else f": {offered}" if offered else ""
         zero = f" ({unasked.because})" if unasked.because else ""
         yield self.found(

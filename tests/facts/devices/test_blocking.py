@@ -22,7 +22,7 @@ def test_copies_that_wait(call):
 
 @pytest.mark.parametrize(
     "call",
-    ["x.cuda(0, True)", "x.to(device, non_blocking=True)", "x.to(device, dtype, True)", "x.to(*given)", "x.to(**given)"],
+    ["x.cuda(0, True)", "x.to(device, non_blocking=True)", "x.to(device, dtype, True)", "x.to(*some)", "x.to(**some)"],
 )
 def test_copies_that_do_not_wait_or_that_nobody_knows(call):
     assert not waits(call)
