@@ -20,7 +20,7 @@ class PerStepMetricCollectives(SourceRule):
     """The loss exchanged between all processes in every step only to be shown, and barriers in the step.
 
     ## What it does
-    Flags collectives of `torch.distributed` and of Accelerate (`all_reduce`, `gather`, `reduce`, ...) in a training
+    Flags collectives of `torch.distributed`, Accelerate and Fabric (`all_reduce`, `gather`, `reduce`, ...) in a training
     loop, or in the function of its step, that are given the loss, a term of it, the sum of losses that were
     accumulated, the mapping that the loss came in or each entry of it, the norm that clipping gives, or how long
     something took, where no gradient is computed of the result, no branch that leaves the turn or makes the step reads

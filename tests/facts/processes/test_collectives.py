@@ -99,6 +99,27 @@ def test_a_helper_that_only_exchanges(body, after, about):
     assert [found.about for found in needless_collectives(file)] == about
 
 
+@pytest.mark.parametrize(
+    ("after", "about"),
+    [
+        ("fabric.barrier()", [""]),
+        ("self.wait()", [""]),
+        ("if step % 9 == 0: fabric.barrier()", []),
+        ("shown = fabric.all_reduce(loss.detach())", ["loss.detach()"]),
+        ("shown = fabric.all_gather(loss)", ["loss"]),
+        ("shown = fabric.all_reduce(x)", []),
+        ("fabric.reduce(loss)", []),  # no method of Fabric
+        ("fabric.launch()", []),
+    ],
+)
+def test_what_fabric_exchanges_and_waits_for(after, about):
+    helper = "class Run:\n    def wait(self):\n        self.fabric.barrier()\n\n"
+    train = TRAIN.format(before="pass", after=after).replace("def train(", "def train(self: Run, fabric, ")
+    files = texts((helper + train).replace("import torch.distributed as dist", "from lightning import fabric as lf"))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
 BESIDE = """\
 import torch.distributed as dist
 

@@ -20,6 +20,8 @@ from torchperf_lint.patterns import pattern
 
 WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
 ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
+FABRIC = pattern(r"(?:^|\.)_?fabric$")
+"""Lightning's Fabric, whose `barrier()` is that of all its processes."""
 OF_LIBRARIES = ("torch.distributed.", "composer.utils.dist.")
 """Modules of collectives; Composer's has those of torch, and does nothing in a single process."""
 _HELD = pattern(r"\.(?:dist|distributed)$")
@@ -83,11 +85,11 @@ def _is_named_barrier(call: ast.Call) -> bool:
 
 
 def _waits_itself(project: Project, key: FunctionKey, callee: str) -> bool:
-    """Whether a call is a barrier of `torch.distributed` or of Accelerate."""
+    """Whether a call is a barrier of `torch.distributed`, of Accelerate or of Fabric."""
     receiver, _, name = callee.rpartition(".")
     if name not in WAITS:
         return False
     things = project.types.things(key.path, key.index, callee)
     if any(thing.kind == "external" and thing.dotted.startswith(OF_LIBRARIES) for thing in things):
         return True
-    return bool(ACCELERATOR.search(receiver) or _HELD.search(receiver))
+    return any(held.search(receiver) for held in (ACCELERATOR, FABRIC, _HELD))

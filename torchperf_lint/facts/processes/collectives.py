@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
-from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
+from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, FABRIC, OF_LIBRARIES, WAITS, barrier_calls
 from torchperf_lint.facts.processes.exchanged_numbers import clipped_norms, goes_through, is_a_duration, names_before
 from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
@@ -29,6 +29,7 @@ from torchperf_lint.facts.syntax.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
 _OF_ACCELERATE = frozenset("gather gather_for_metrics reduce".split())
+_OF_FABRIC = frozenset("all_reduce all_gather".split())
 NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | WAITS))
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
@@ -59,7 +60,7 @@ class Collective(NamedTuple):
 
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
     """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
-    if file.mentions(("distributed", "accelerat", "composer")):
+    if file.mentions(("distributed", "accelerat", "composer", "fabric")):
         known = list(_written_out(file))
         yield from known
         told = {collective.site.call for collective in known}
@@ -142,8 +143,14 @@ def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
     dotted = file.denotes(site.call.func, site) or ""
     if dotted.startswith(OF_LIBRARIES):
         return name in EXCHANGE or name in WAITS
-    by_name = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
-    return bool(by_name) and name in (_OF_ACCELERATE | WAITS)
+    if _is_held_by(site, ACCELERATOR):
+        return name in _OF_ACCELERATE or name in WAITS
+    return _is_held_by(site, FABRIC) and (name in _OF_FABRIC or name in WAITS)
+
+
+def _is_held_by(site: Site, name: re.Pattern[str]) -> bool:
+    """Whether the method of a call belongs to what goes by such a name."""
+    return site.receiver is not None and bool(name.search(chain(site.receiver)))
 
 
 def _is_rare(site: Site, turn: ast.AST) -> bool:
@@ -220,8 +227,7 @@ def _entries(site: Site, losses: set[str], turn: Turn) -> set[str]:
 def _exchanged(site: Site, name: str) -> ast.expr | None:
     """The tensor that a collective is given: `all_gather` takes a list for the results first."""
     place = 1 if name in ("all_gather", "all_gather_into_tensor") and site.receiver is not None else 0
-    of_accelerate = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
-    place = 0 if of_accelerate else place
+    place = 0 if _is_held_by(site, ACCELERATOR) or _is_held_by(site, FABRIC) else place
     return site.call.args[place] if len(site.call.args) > place else site.keyword("tensor")
 
 
