@@ -15,13 +15,12 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.roles.fabrics import is_named_fabric
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 
 WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
 ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
-FABRIC = pattern(r"(?:^|\.)_?fabric$")
-"""Lightning's Fabric, whose `barrier()` is that of all its processes."""
 OF_LIBRARIES = ("torch.distributed.", "composer.utils.dist.")
 """Modules of collectives; Composer's has those of torch, and does nothing in a single process."""
 _HELD = pattern(r"\.(?:dist|distributed)$")
@@ -92,4 +91,4 @@ def _waits_itself(project: Project, key: FunctionKey, callee: str) -> bool:
     things = project.types.things(key.path, key.index, callee)
     if any(thing.kind == "external" and thing.dotted.startswith(OF_LIBRARIES) for thing in things):
         return True
-    return any(held.search(receiver) for held in (ACCELERATOR, FABRIC, _HELD))
+    return bool(ACCELERATOR.search(receiver) or _HELD.search(receiver)) or is_named_fabric(receiver)

@@ -17,11 +17,18 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
-from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, FABRIC, OF_LIBRARIES, WAITS, barrier_calls
-from torchperf_lint.facts.processes.exchanged_numbers import clipped_norms, goes_through, is_a_duration, names_before
+from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
+from torchperf_lint.facts.processes.exchanged_numbers import (
+    clipped_norms,
+    goes_through,
+    is_a_duration,
+    is_a_logged_number,
+    names_before,
+)
 from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
+from torchperf_lint.facts.roles.fabrics import is_fabric
 from torchperf_lint.facts.syntax.calls_within import calls_in, counted_by
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.enclosing import Enclosing
@@ -143,14 +150,13 @@ def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
     dotted = file.denotes(site.call.func, site) or ""
     if dotted.startswith(OF_LIBRARIES):
         return name in EXCHANGE or name in WAITS
-    if _is_held_by(site, ACCELERATOR):
+    if _is_of_accelerator(site):
         return name in _OF_ACCELERATE or name in WAITS
-    return _is_held_by(site, FABRIC) and (name in _OF_FABRIC or name in WAITS)
+    return is_fabric(site.receiver) and (name in _OF_FABRIC or name in WAITS)
 
 
-def _is_held_by(site: Site, name: re.Pattern[str]) -> bool:
-    """Whether the method of a call belongs to what goes by such a name."""
-    return site.receiver is not None and bool(name.search(chain(site.receiver)))
+def _is_of_accelerator(site: Site) -> bool:
+    return site.receiver is not None and bool(ACCELERATOR.search(chain(site.receiver)))
 
 
 def _is_rare(site: Site, turn: ast.AST) -> bool:
@@ -207,8 +213,8 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn) | run_backward(turn)
     made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
-    duration = is_a_duration(site, given)
-    if not duration and not names_of(given) & made:
+    of_host = is_a_duration(site, given) or is_a_logged_number(site, given)
+    if not of_host and not names_of(given) & made:
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
     back = _receivers(site, name) & names_before(turn, losses)
@@ -227,7 +233,7 @@ def _entries(site: Site, losses: set[str], turn: Turn) -> set[str]:
 def _exchanged(site: Site, name: str) -> ast.expr | None:
     """The tensor that a collective is given: `all_gather` takes a list for the results first."""
     place = 1 if name in ("all_gather", "all_gather_into_tensor") and site.receiver is not None else 0
-    place = 0 if _is_held_by(site, ACCELERATOR) or _is_held_by(site, FABRIC) else place
+    place = 0 if _is_of_accelerator(site) or is_fabric(site.receiver) else place
     return site.call.args[place] if len(site.call.args) > place else site.keyword("tensor")
 
 
