@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copies.on_device import holds_on_device
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.reads.formatted_tensors import is_written_within
@@ -24,9 +25,9 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
     """A progress bar or an experiment tracker that is fed from the device every step.
 
     ## What it does
-    Flags `set_postfix`, `set_description`, `wandb.log`, `add_scalar`, `log_metrics` and their like, given a device
-    tensor or a number just read from one, without a cadence, where the line runs every training step or evaluation
-    batch (the last is reported as info).
+    Flags `set_postfix`, `set_description`, `wandb.log`, `add_scalar`, `log_metrics` and their like, Fabric's too, given
+    a device tensor or a number just read from one, without a cadence, where the line runs every training step or
+    evaluation batch (the last is reported as info).
 
     ## Why it is slow
     The host waits until everything queued on the device before has run, to show a number that nobody reads at that
@@ -99,7 +100,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
     """
 
     code, name, since = "TPL120", "progress-bar-or-logger-every-step", "0.1.0"
-    triggers = (".set_postfix", ".set_desc", ".add_scalar", ".report_scalar", ".log_metric", ".log(")
+    triggers = (".set_postfix", ".set_desc", ".add_scalar", ".report_scalar", ".log_metric", ".log(", ".log_dict(")
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -121,7 +122,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
             message=f"`{written}` reads `{short(words(first))}`{more} from the device {hot.when}",
             instead=f"call `{written}` under `if step % n == 0:`; for a mean add up `.detach()` tensors on the device "
             "and read the sum there",
-            value=value if value.kind == "tensor" else None,
+            value=value if value.kind == "tensor" else holds_on_device(file, site, first),
             hot=hot,
             severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
             confidence=Confidence.POSSIBLE if hot.optional else None,

@@ -14,13 +14,18 @@ from torchperf_lint.facts.files.returned_for_nobody import works_for_nobody
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.optimizers.norms_one_by_one import Norms, norms_one_by_one
-from torchperf_lint.facts.syntax.literals import is_true
+from torchperf_lint.facts.roles.fabrics import is_fabric
+from torchperf_lint.facts.syntax.arguments import unpacks
+from torchperf_lint.facts.syntax.literals import is_none, is_true
 from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _UTILITIES = "torch.nn.utils"
 _NORM, _VALUE = "clip_grad_norm_", "clip_grad_value_"
+_OF_FABRIC = "clip_gradients"
+_RAISES = "error_if_nonfinite"
+_NO_ERROR = f"pass `{_RAISES}=False`"
 _ELSEWHERE = frozenset({"data", "eval"})
 
 
@@ -28,11 +33,12 @@ class InefficientGradClipOrNorm(SourceRule):
     """Gradients are clipped, or measured, one parameter at a time or in a way that waits for the device.
 
     ## What it does
-    Flags `clip_grad_norm_(..., error_if_nonfinite=True)`, as info, and `clip_grad_value_(p, ...)` in a loop over
-    parameters, in code that runs every step. `clip_grad_norm_(p, ...)` in such a loop bounds each gradient by itself,
-    which may be meant: it is only `possible`. Clipping once with the defaults is never flagged. And loops that put the
-    norm of all gradients together tensor by tensor in every step; where no caller reads that norm, it is better left
-    out, whatever the version of torch.
+    Flags `clip_grad_norm_(..., error_if_nonfinite=True)`, and Fabric's `clip_gradients(..., max_norm=...)`, whose
+    default that is, both as info, and `clip_grad_value_(p, ...)` in a loop over parameters, in code that runs every
+    step. `clip_grad_norm_(p, ...)` in such a loop bounds each gradient by itself, which may be meant: it is only
+    `possible`. Clipping once with the defaults is never flagged. And loops that put the norm of all gradients together
+    tensor by tensor in every step; where no caller reads that norm, it is better left out, whatever the version of
+    torch.
 
     ## Why it is slow
     To raise an error, the host must know the norm, so it waits until the device has computed it. Without that, clipping
@@ -88,11 +94,14 @@ class InefficientGradClipOrNorm(SourceRule):
     """
 
     code, name, since = "TPL607", "inefficient-grad-clip-or-norm", "0.1.0"
-    triggers = (f"{_NORM}(", f"{_VALUE}(", "norm(", ".pow(2", "square(", "** 2", "**2")
+    triggers = (f"{_OF_FABRIC}(", f"{_NORM}(", f"{_VALUE}(", "norm(", ".pow(2", "square(", "** 2", "**2")
     about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call that waits, or clips one parameter."""
+        for site in file.hot_calls(_OF_FABRIC) if file.mentions((f"{_OF_FABRIC}(",)) else ():
+            if is_fabric(site.receiver) and _each_step(site) and _raises_by_default(site):
+                yield self._waits(file, site)
         if file.mentions(("grad",)):
             yield from self._norms_of(file, not project.must_run_before(2, 0))
         for site in file.calls_of(f"{_UTILITIES}.{_NORM}", f"{_UTILITIES}.clip_grad.{_NORM}"):
@@ -104,14 +113,18 @@ class InefficientGradClipOrNorm(SourceRule):
 
     def _waits(self, file: SourceFile, site: Site) -> Finding:
         assert site.hot is not None
+        written = site.keyword(_RAISES) is not None
+        of_fabric = is_fabric(site.receiver)
+        does = f"`{_RAISES}=True`" if written else f"`{file.brief(site.call)}`, by its default `{_RAISES}=True`,"
+        drop = fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, _RAISES))
         return self.found(
             site,
-            message=f"`error_if_nonfinite=True` makes the host wait until the device has computed the norm, "
-            f"{site.hot.when}",
-            instead="leave it out, and look at the norm that is returned every so many steps",
+            message=f"{does} makes the host wait until the device has computed the norm, {site.hot.when}",
+            instead=f"{_NO_ERROR if of_fabric else 'leave it out'}, and look at the norm that is returned every so "
+            "many steps",
             hot=site.hot,
             severity=Severity.INFO,
-            fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, "error_if_nonfinite")),
+            fix=None if of_fabric else drop,
         )
 
     def _norms_of(self, file: SourceFile, can_fuse: bool) -> Iterator[Finding]:
@@ -172,8 +185,17 @@ def _each_step(site: Site) -> bool:
 
 
 def _raises(site: Site) -> bool:
-    value = site.keyword("error_if_nonfinite")
-    return is_true(value)
+    return is_true(site.keyword(_RAISES))
+
+
+def _raises_by_default(site: Site) -> bool:
+    """Whether a Fabric clips by the norm, and is not told to take one that is not finite.
+
+    `clip_gradients(module, optimizer, clip_val=None, max_norm=None, ...)`: by value nothing is asked.
+    """
+    limit = site.keyword("max_norm") or (site.call.args[3] if len(site.call.args) > 3 else None)
+    told = site.keyword(_RAISES)
+    return limit is not None and not is_none(limit) and (told is None or is_true(told)) and not unpacks(site.call)
 
 
 def _is_target(site: Site, target: ast.expr) -> bool:

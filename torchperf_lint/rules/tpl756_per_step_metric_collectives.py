@@ -20,17 +20,18 @@ class PerStepMetricCollectives(SourceRule):
     """The loss exchanged between all processes in every step only to be shown, and barriers in the step.
 
     ## What it does
-    Flags collectives of `torch.distributed` and of Accelerate (`all_reduce`, `gather`, `reduce`, ...) in a training
-    loop, or in the function of its step, that are given the loss, a term of it, the sum of losses that were
-    accumulated, the mapping that the loss came in or each entry of it, the norm that clipping gives, or how long
-    something took, where no gradient is computed of the result, no branch that leaves the turn or makes the step reads
-    it (one that ends the program where the loss is not finite does not count), and no cadence is around them; those in
-    any code of a step that are given a detached copy, or an entry of what the model gives that nothing else takes, and
-    that is read for a log afterwards; the same of functions of the project that do no more; metrics of torchmetrics
-    that a `validation_step` computes for each batch to log them; and `barrier()` and `wait_for_everyone()` there,
-    unless each turn writes or reads files beside them (where a branch does so now and then, the barrier belongs into
-    it); calls of functions of the project that are a barrier and nothing else, too. A barrier in a callback's hook of
-    every batch is one as well, also by the collectives of Composer (`composer.utils.dist`).
+    Flags collectives of `torch.distributed`, Accelerate and Fabric (`all_reduce`, `gather`, `reduce`, ...) in a
+    training loop, or in the function of its step, that are given the loss, a term of it, the sum of losses that were
+    accumulated, the mapping that the loss came in or each entry of it, the norm that clipping gives, how long something
+    took, or a number of the host that a log alone takes, where no gradient is computed of the result, no branch that
+    leaves the turn or makes the step reads it (one that ends the program where the loss is not finite does not count),
+    and no cadence is around them; those in any code of a step that are given a detached copy, or an entry of what the
+    model gives that nothing else takes, and that is read for a log afterwards; the same of functions of the project
+    that do no more; metrics of torchmetrics that a `validation_step` computes for each batch to log them; and
+    `barrier()` and `wait_for_everyone()` there, unless each turn writes or reads files beside them (where a branch does
+    so now and then, the barrier belongs into it); calls of functions of the project that are a barrier and nothing
+    else, too. A barrier in a callback's hook of every batch is one as well, also by the collectives of Composer
+    (`composer.utils.dist`).
 
     ## Why it is slow
     A collective ends when the slowest process has come to it: each step pays for the differences between processes

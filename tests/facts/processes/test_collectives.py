@@ -99,6 +99,27 @@ def test_a_helper_that_only_exchanges(body, after, about):
     assert [found.about for found in needless_collectives(file)] == about
 
 
+@pytest.mark.parametrize(
+    ("after", "about"),
+    [
+        ("fabric.barrier()", [""]),
+        ("self.wait()", [""]),
+        ("if step % 9 == 0: fabric.barrier()", []),
+        ("shown = fabric.all_reduce(loss.detach())", ["loss.detach()"]),
+        ("shown = fabric.all_gather(loss)", ["loss"]),
+        ("shown = fabric.all_reduce(x)", []),
+        ("fabric.reduce(loss)", []),  # no method of Fabric
+        ("fabric.launch()", []),
+    ],
+)
+def test_what_fabric_exchanges_and_waits_for(after, about):
+    helper = "class Run:\n    def wait(self):\n        self.fabric.barrier()\n\n"
+    train = TRAIN.format(before="pass", after=after).replace("def train(", "def train(self: Run, fabric, ")
+    files = texts((helper + train).replace("import torch.distributed as dist", "from lightning import fabric as lf"))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
 BESIDE = """\
 import torch.distributed as dist
 
@@ -216,3 +237,23 @@ def test_barriers_in_the_method_of_a_step(step, after, behind_files):
     files = texts(METHOD.format(step=step, after=after))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [found.behind_files for found in needless_collectives(file)] == behind_files
+
+
+@pytest.mark.parametrize(
+    ("after", "about"),
+    [
+        ("for k, m in meters.items(): log.add_scalar(k, reduce_tensor(len(m.seen)), step)", ["len(m.seen)"]),
+        ("n = reduce_tensor(step + 1)\n        if log is not None: log.add_scalar('n', n)", ["step + 1"]),
+        ("log.log({'n': reduce_tensor(step + 1)})", ["step + 1"]),
+        ("n = reduce_tensor(step + 1); opt.rate = n; log.add_scalar('n', n)", []),
+        ("n = reduce_tensor(step + 1)", []),  # who reads it is not seen
+        ("keep(reduce_tensor(step + 1))", []),
+        ("log.add_scalar('x', reduce_tensor(x))", []),  # what the device has may be a part of the computation
+        ("if step % 9 == 0: log.add_scalar('n', reduce_tensor(step + 1))", []),
+    ],
+)
+def test_a_number_of_the_host_that_only_a_log_takes(after, about):
+    helper = HELPER.format(body="value = torch.tensor(value).cuda(); dist.all_reduce(value)")
+    files = texts(helper + TRAIN.format(before="pass", after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about

@@ -66,3 +66,52 @@ def test_a_list_beside_the_tensors_that_a_module_gives_may_be_one_of_lengths():
     """
     assert value_of(net, "out").kind == "tensor"
     assert value_of(net, "kept[0]").kind == "unknown"
+
+
+NET = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(3, 3)
+
+        def forward(self, x, with_details=False):
+            apart = self.proj(x)
+            if with_details:
+                return apart.mean(), [apart, x]
+            return apart.mean()
+
+    def helper(x, with_details=False):
+        return (x.mean(), x) if with_details else x.mean()
+
+    def train(x, flag):
+        net = Net().cuda()
+        x = x.cuda()
+        found = CALL
+        print(found)
+"""
+
+
+@pytest.mark.parametrize("called", ["net", "helper"])
+@pytest.mark.parametrize(
+    ("given", "kind"), [("x", "tensor"), ("x, with_details=False", "tensor"), ("x, with_details=True", "sequence")]
+)
+def test_literals_of_a_call_settle_what_it_gives(called, given, kind):
+    assert value_of(NET.replace("CALL", f"{called}({given})"), "found").kind == kind
+
+
+@pytest.mark.parametrize(("asked", "kind"), [("keys()", "sequence"), ("items()", "sequence"), ("shape", "unknown")])
+def test_what_is_asked_for_its_keys_is_handed_back_as_a_mapping(asked, kind):
+    code = f"""
+    def mean_of_all(terms):
+        if not dist.is_initialized():
+            return terms
+        names = sorted(terms.{asked})
+        values = torch.stack(list(terms.values()))
+        return {{name: value for name, value in zip(names, values)}}
+
+    def train(net: nn.Module, x):
+        terms = net(x.cuda())
+        shown = mean_of_all(terms)
+        print(shown)
+    """
+    assert value_of(code, "shown").kind == kind

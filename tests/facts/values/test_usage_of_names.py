@@ -94,3 +94,16 @@ def test_a_part_of_what_a_module_is_given(taken, use, kind):
 def test_what_has_gradients_counts_no_steps(use, kind):
     code = f"def f(losses):\n    loss_total_step = losses.total\n    {use}\n    return loss_total_step\n"
     assert value_of(code, "loss_total_step").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "kind"), [("loss", "ndim", "tensor"), ("loss", "size", "unknown"), ("volume", "ndim", "unknown")]
+)
+def test_a_loss_that_is_asked_for_its_dimensions_is_a_tensor(name, asked, kind):
+    code = f"""
+    def shown(self, *given):
+        {name} = self.compute(*given)
+        if {name}.{asked} == 0:
+            return float({name})
+    """
+    assert value_of(code, name).kind == kind

@@ -22,6 +22,15 @@ def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
     return value.weaker(Confidence.LIKELY) if file.project.may_be_on_device(kind) else None
 
 
+def holds_on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
+    """Of a name for a list or mapping what it holds, where reading each of that may wait for an accelerator."""
+    held = file.value(node, place).item if isinstance(node, ast.Name) else None
+    if held is None or held.kind != "tensor" or not held.on_device or stays_on_host(file):
+        return None
+    kind = place.hot.kind if place.hot is not None else ""
+    return held if held.device != ANYWHERE or file.project.may_be_on_device(kind) else None
+
+
 def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> bool:
     """`if on_gpu: x = x.cpu()`: what is read after that is on the host, whatever else the name is bound to."""
     body = file.project.body(file.path)

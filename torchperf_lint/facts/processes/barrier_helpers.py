@@ -15,6 +15,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.roles.fabrics import is_named_fabric
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 
@@ -83,11 +84,11 @@ def _is_named_barrier(call: ast.Call) -> bool:
 
 
 def _waits_itself(project: Project, key: FunctionKey, callee: str) -> bool:
-    """Whether a call is a barrier of `torch.distributed` or of Accelerate."""
+    """Whether a call is a barrier of `torch.distributed`, of Accelerate or of Fabric."""
     receiver, _, name = callee.rpartition(".")
     if name not in WAITS:
         return False
     things = project.types.things(key.path, key.index, callee)
     if any(thing.kind == "external" and thing.dotted.startswith(OF_LIBRARIES) for thing in things):
         return True
-    return bool(ACCELERATOR.search(receiver) or _HELD.search(receiver))
+    return bool(ACCELERATOR.search(receiver) or _HELD.search(receiver)) or is_named_fabric(receiver)

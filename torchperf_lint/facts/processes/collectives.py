@@ -18,10 +18,17 @@ from typing import NamedTuple
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
-from torchperf_lint.facts.processes.exchanged_numbers import clipped_norms, goes_through, is_a_duration, names_before
+from torchperf_lint.facts.processes.exchanged_numbers import (
+    clipped_norms,
+    goes_through,
+    is_a_duration,
+    is_a_logged_number,
+    names_before,
+)
 from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
+from torchperf_lint.facts.roles.fabrics import is_fabric
 from torchperf_lint.facts.syntax.calls_within import calls_in, counted_by
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.enclosing import Enclosing
@@ -29,6 +36,7 @@ from torchperf_lint.facts.syntax.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
 _OF_ACCELERATE = frozenset("gather gather_for_metrics reduce".split())
+_OF_FABRIC = frozenset("all_reduce all_gather".split())
 NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | WAITS))
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
@@ -59,7 +67,7 @@ class Collective(NamedTuple):
 
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
     """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
-    if file.mentions(("distributed", "accelerat", "composer")):
+    if file.mentions(("distributed", "accelerat", "composer", "fabric")):
         known = list(_written_out(file))
         yield from known
         told = {collective.site.call for collective in known}
@@ -142,8 +150,13 @@ def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
     dotted = file.denotes(site.call.func, site) or ""
     if dotted.startswith(OF_LIBRARIES):
         return name in EXCHANGE or name in WAITS
-    by_name = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
-    return bool(by_name) and name in (_OF_ACCELERATE | WAITS)
+    if _is_of_accelerator(site):
+        return name in _OF_ACCELERATE or name in WAITS
+    return is_fabric(site.receiver) and (name in _OF_FABRIC or name in WAITS)
+
+
+def _is_of_accelerator(site: Site) -> bool:
+    return site.receiver is not None and bool(ACCELERATOR.search(chain(site.receiver)))
 
 
 def _is_rare(site: Site, turn: ast.AST) -> bool:
@@ -200,8 +213,8 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn) | run_backward(turn)
     made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
-    duration = is_a_duration(site, given)
-    if not duration and not names_of(given) & made:
+    of_host = is_a_duration(site, given) or is_a_logged_number(site, given)
+    if not of_host and not names_of(given) & made:
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
     back = _receivers(site, name) & names_before(turn, losses)
@@ -220,8 +233,7 @@ def _entries(site: Site, losses: set[str], turn: Turn) -> set[str]:
 def _exchanged(site: Site, name: str) -> ast.expr | None:
     """The tensor that a collective is given: `all_gather` takes a list for the results first."""
     place = 1 if name in ("all_gather", "all_gather_into_tensor") and site.receiver is not None else 0
-    of_accelerate = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
-    place = 0 if of_accelerate else place
+    place = 0 if _is_of_accelerator(site) or is_fabric(site.receiver) else place
     return site.call.args[place] if len(site.call.args) > place else site.keyword("tensor")
 
 

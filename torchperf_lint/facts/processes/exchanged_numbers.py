@@ -6,6 +6,8 @@
         info[name] = average_reduce(value.item())        what was read from the device to be shown
     norm = clip_grad_norm_(parameters, 1.0)
     info["norm"] = average_reduce(norm)                  what clipping gives, in all processes alike
+    for name, meter in meters.items():
+        writer.add_scalar(name, average_reduce(meter.last), step)        a number that only a log takes
 
 None of them trains anything: the first is a clock's, the second has no graph any more, and the third has been used by
 the time it is there. Each costs a collective of its own.
@@ -19,12 +21,14 @@ import re
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.enclosing import Enclosing
 from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time"})
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm"})
 _VIEWS = frozenset({"items", "values"})
+_LOGS = frozenset("add_scalar add_scalars log log_metric log_metrics log_dict report_scalar print info".split())
 _FOR_A_LOG = pattern(r"(?:^|[^a-z])log|rank|is_main|is_master|print_freq|writer|wandb", re.IGNORECASE)
 """Tests for the one process that shows numbers, and for when it does."""
 
@@ -48,6 +52,31 @@ def _is_difference(node: ast.expr | None) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
     return isinstance(node.left, ast.Call) and last_part(chain(node.left.func)) in _CLOCKS and not node.left.args
+
+
+def is_a_logged_number(site: Site, given: ast.expr) -> bool:
+    """Whether a call is given a number that the host has, and nothing but a log takes what comes back."""
+    around = site.file.enclosing(site.function)
+    if site.file.value(given, site).kind != "plain":
+        return False
+    statement, parent = around.statement(site.call), around.parents.get(site.call)
+    if not isinstance(statement, ast.Assign) or parent is not statement or len(statement.targets) != 1:
+        return _is_logged(around, site.call)
+    target, body = statement.targets[0], site.file.project.body(site.file.path)
+    if body is None or not isinstance(target, ast.Name):
+        return False
+    made, after = body.at(target), body.at(site.call, end=True)
+    later = [use for use in body.reads(site.function, target.id) if body.at(use) > after]
+    uses = [use for use in later if made in {d.at for d in body.reaching(site.function, use.id, body.at(use)) or ()}]
+    return bool(uses) and all(_is_logged(around, use) for use in uses)
+
+
+def _is_logged(around: Enclosing, node: ast.AST) -> bool:
+    """Whether an expression is an argument of a log's, or an entry of a dict that is one."""
+    parent = around.parents.get(node)
+    while isinstance(parent, ast.Dict | ast.keyword | ast.FormattedValue | ast.JoinedStr):
+        parent = around.parents.get(parent)
+    return isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _LOGS
 
 
 def clipped_norms(turn: ast.AST) -> set[str]:

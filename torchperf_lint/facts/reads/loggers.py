@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.constants.held import CHANGES
-from torchperf_lint.facts.copies.on_device import on_device
+from torchperf_lint.facts.copies.on_device import holds_on_device, on_device
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
 from torchperf_lint.facts.reads.formatting import given_to_format, written_into
 from torchperf_lint.facts.reads.reads import conversion_readings, copy_readings, item_readings
+from torchperf_lint.facts.roles.fabrics import is_fabric
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
@@ -23,6 +25,8 @@ _WRITERS = ("add_scalar", "add_scalars", "report_scalar")
 """Methods that only the writers of TensorBoard and the loggers of ClearML have."""
 _TRACKERS = ("log_metric", "log_metrics")
 _TRACKER_NAME = pattern(r"^_?(?:\w+_)?(?:mlflow|comet\w*|logger|experiment|tracker|run|client|writer)$", re.IGNORECASE)
+_OF_FABRIC = ("log", "log_dict")
+"""Methods of Fabric that make numbers of tensors, though there may be no logger."""
 _LOG = ("wandb.log", "wandb.run.log", "wandb.init().log", "accelerate.Accelerator().log", "swanlab.log")
 
 
@@ -56,7 +60,7 @@ def _logged(file: SourceFile) -> tuple[Logged, ...]:
     readings = (*item_readings(file), *conversion_readings(file), *copy_readings(file))
     calls = {reading.site.call for reading in readings}
     found = []
-    for site in file.hot_calls(*_BARS, *_WRITERS, *_TRACKERS, "log"):
+    for site in file.hot_calls(*_BARS, *_WRITERS, *_TRACKERS, *_OF_FABRIC):
         kind = _kind(file, site)
         if kind is not None:
             found.append(Logged(site, kind, tuple(_reads(file, site, calls))))
@@ -70,6 +74,8 @@ def _kind(file: SourceFile, site: Site) -> str | None:
     if name in _BARS:
         return BAR
     if name in _WRITERS or (name in _TRACKERS and _TRACKER_NAME.match(last_part(chain(site.receiver)))):
+        return TRACKER
+    if name in _OF_FABRIC and is_fabric(site.receiver):
         return TRACKER
     return TRACKER if file.denotes(site.call.func, site) in _LOG else None
 
@@ -92,17 +98,26 @@ def _reads(file: SourceFile, site: Site, calls: set[ast.Call]) -> Iterator[ast.e
 def _kept(file: SourceFile, site: Site, argument: ast.expr) -> ast.Dict | None:
     """The dict that a name was given, and nothing changes: `losses = {"loss": loss}`, `wandb.log(losses)`."""
     body = file.project.body(file.path)
-    if body is None or not isinstance(argument, ast.Name) or body.stored_items(site.function, argument.id):
-        return None
-    if any(method in CHANGES for method, _ in body.uses(site.function, argument.id)):
+    if body is None or not isinstance(argument, ast.Name) or _is_changed(body, site, argument.id):
         return None
     made = body.assigned_once(site.function, argument.id, body.at(argument))
     return made if isinstance(made, ast.Dict) else None
 
 
+def _is_changed(body: Body, site: Site, name: str) -> bool:
+    """Whether a function puts entries into a list or mapping, or takes some out: `shown["loss"] = loss.item()`."""
+    methods = (method for method, _ in body.uses(site.function, name))
+    return bool(body.stored_items(site.function, name)) or any(method in CHANGES for method in methods)
+
+
 def _is_tensor(file: SourceFile, site: Site, node: ast.expr) -> bool:
-    value = on_device(file, site, node)
-    return value is not None and value.kind == "tensor"
+    """Whether a part is a tensor of the device, or by its name a mapping of such, which nothing changes."""
+    value, body = on_device(file, site, node), file.project.body(file.path)
+    if value is not None and value.kind == "tensor":
+        return True
+    if body is None or not isinstance(node, ast.Name) or _is_changed(body, site, node.id):
+        return False
+    return holds_on_device(file, site, node) is not None
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

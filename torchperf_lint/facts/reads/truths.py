@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for
+from torchperf_lint.facts.constants.tracing import parts_of
 from torchperf_lint.facts.element_loops.repeated import may_run_often
 from torchperf_lint.facts.files.looks import may_be_tensor
 from torchperf_lint.facts.files.source import Site, SourceFile
@@ -161,7 +162,17 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
     body = spot.file.project.body(spot.file.path)
     reaching = body.reaching(spot.function, node.id, max(body.at(node), spot.start)) if body is not None else None
     bound = [d.value for d in reaching or () if d.how == "assign" and d.value is not None]
-    return any(_may_be_truth(spot, value, hops + 1) for value in bound)
+    return any(_may_be_truth(spot, value, hops + 1) for value in bound) or _goes_along_a_tensor(spot, node)
+
+
+def _goes_along_a_tensor(spot: Spot, name: ast.Name) -> bool:
+    """Whether a name is what a loop takes from a tensor in each turn: `[n for n, bad in zip(names, flags) if bad]`."""
+    for loop in spot.file.enclosing(spot.function).loops(name):
+        whole = next((part for target, part in parts_of(loop.target, loop.iter) if target == name.id), None)
+        if whole is not None:
+            value = spot.file.value(whole, spot)
+            return value.kind == "tensor" and value.on_device
+    return False
 
 
 _HOPS = 1

@@ -85,7 +85,8 @@ def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -
     if module.thing is not None and module.thing.kind == "instance":
         key = values.index.method(module.thing, "forward")
         if key is not None:
-            return _forward_output(returned(values, key, frame), whole)
+            settled = _left_by(values, node, key, frame)
+            return _forward_output(returned(values, key, frame) if settled is None else settled, whole)
     return _as_each_of_several(values, written, whole, frame) if module.thing is None else whole
 
 
@@ -158,6 +159,8 @@ def _for_this_call(values: Values, node: ast.Call, key: FunctionKey, frame: Fram
     found = passed_through if passed_through is not None else returned(values, key, frame)
     if passed_through is not None:
         return found
+    if found.kind in ("unknown", "sequence"):
+        found = _settled(values, node, key, frame) or found
     if found.kind not in ("tensor", "batch", "sequence"):
         return moved_with_its_parts(values, node, key, frame) if found.kind == "unknown" else found
     parts = found.kind == "sequence" and (found.item is None or found.item.kind == "unknown")
@@ -175,14 +178,25 @@ def _for_this_call(values: Values, node: ast.Call, key: FunctionKey, frame: Fram
 
 
 def _settled(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:
-    """What a function gives that may move its argument, where literals of this call say whether it does."""
+    """What a function gives that may move its argument, where literals of this call say whether it does.
+
+    Or that may give more: a tensor, or several of them.
+    """
+    found = _left_by(values, node, key, frame)
+    return found if found is not None and found.kind in ("tensor", "sequence") else None
+
+
+def _left_by(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:
+    """The join of what a function returns for one call, where its literals settle it: `loss` of a call without details.
+
+    `return (loss, details) if with_details else loss`.
+    """
     body = values.body(key.path)
     left = returns_of_call(node, body, key.index, values.index.function(key)) if body is not None else None
     if body is None or not left or len(left) > 6:
         return None
     places = [(part, frame.hop(key.path, key.index, body.at(part))) for part in left]
-    found = join([_given(values, part, at) for part, at in places])
-    return found if found.kind == "tensor" else None
+    return join([_given(values, part, at) for part, at in places])
 
 
 def _as_returned(node: ast.Call, key: FunctionKey, found: Value, frame: Frame) -> str:
@@ -326,10 +340,20 @@ def _plain_returned(values: Values, key: FunctionKey, hint: ast.expr | None, bod
 
 
 def _given(values: Values, node: ast.expr, frame: Frame) -> Value:
-    """What a function returns; of `return module.device` that it is a device, whatever stands for none."""
+    """What a function returns; of `return module.device` that it is a device, whatever stands for none.
+
+    What an unknown module gives counts as a tensor. Where the function asks it for its keys, it is a mapping of them.
+    """
     value = values.of(node, frame)
+    if isinstance(node, ast.Name) and value.kind == "tensor" and _has_keys(values, node.id, frame):
+        return sequence(value)
     named = value.kind == "unknown" and isinstance(node, ast.Attribute) and node.attr == "device"
     return Value("torch_device", ANYWHERE) if named else value
+
+
+def _has_keys(values: Values, name: str, frame: Frame) -> bool:
+    body = values.body(frame.path)
+    return body is not None and any(used in ("keys", "items") for used, _ in body.uses(frame.function, name))
 
 
 def _as_annotated(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame) -> Value:

@@ -294,13 +294,17 @@ def _given_to_hook(values: Values, name: str, frame: Frame) -> Value | None:
 
 
 def _trained_on(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
-    """What has gradients, or is a loss by its name and read by `.item()`, while it is bound to the same."""
+    """What has gradients, or is a loss by its name and asked as tensors are, while it is bound to the same.
+
+    That is read by `.item()`, or asked for its dimensions: `if loss.ndim == 0`.
+    """
     for attribute, line in uses:
         if attribute == "backward" and is_same(body, frame.function, name, frame.at, line):
             return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
     for attribute, line in uses if _LOSS.search(name) else ():
-        if attribute == "item" and is_same(body, frame.function, name, frame.at, line):
-            because = f"`{name}`, a loss by its name: `{name}.item()` (line {line})"
+        if attribute in ("item", "ndim") and is_same(body, frame.function, name, frame.at, line):
+            asked = f"{attribute}()" if attribute == "item" else attribute
+            because = f"`{name}`, a loss by its name: `{name}.{asked}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     return None
 
