@@ -35,7 +35,7 @@ class GradscalerHostRead(SourceRule):
     import torch
     from torch import nn
 
-    def train(model: nn.Module, loader, device):
+    def train(model: nn.Module, loader, device, history):
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
         scaler = torch.amp.GradScaler("cuda")
         for x, y in loader:
@@ -46,6 +46,7 @@ class GradscalerHostRead(SourceRule):
             scaler.scale(loss).backward()
             scaler.step(optimizer)
             scaler.update()
+            history.append(scaler.get_scale())
     ```
 
     ## Use instead
@@ -53,10 +54,10 @@ class GradscalerHostRead(SourceRule):
     import torch
     from torch import nn
 
-    def train(model: nn.Module, loader, device):
+    def train(model: nn.Module, loader, device, history):
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
         scaler = torch.amp.GradScaler("cuda")
-        for x, y in loader:
+        for step, (x, y) in enumerate(loader):
             x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
             with torch.autocast("cuda", dtype=torch.float16):
                 loss = nn.functional.cross_entropy(model(x), y)
@@ -64,6 +65,8 @@ class GradscalerHostRead(SourceRule):
             scaler.scale(loss).backward()
             scaler.step(optimizer)
             scaler.update()
+            if step % 100 == 0:
+                history.append(scaler.get_scale())
     ```
 
     ## When it is fine
