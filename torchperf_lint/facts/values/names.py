@@ -41,7 +41,7 @@ from torchperf_lint.facts.values.never_set import never_bound
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.relayed import relays, tells
 from torchperf_lint.facts.values.rest import value_of_rest
-from torchperf_lint.facts.values.tested_classes import OPEN, known_around, of_tested_class
+from torchperf_lint.facts.values.tested_classes import OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
 from torchperf_lint.facts.values.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.values.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
 from torchperf_lint.facts.values.value import (
@@ -89,7 +89,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     if tested is None:
         return value if value.kind not in OPEN else known_around(values, name, value, frame)
     about_tensors = bool(_TENSOR_TEST.search(tested.classes))
-    if not about_tensors and not tested.holds:
+    if not about_tensors and not tested.holds and not OF_EVERY_TENSOR.search(tested.classes):
         return value
     if about_tensors and tested.holds and value.kind == PLAIN.kind:
         return value  # a size, which is a tensor while the code is traced
