@@ -68,6 +68,27 @@ def test_a_file_that_speaks_of_the_exchange_knows_about_it():
     assert not _found(text + "\ndef other(net):\n    return net.no_sync()\n")
 
 
+BACKEND = """\
+from contextlib import contextmanager
+
+class Backend:
+    @contextmanager
+    def forward_context(self, model, i, steps):
+        {held}
+        yield
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "found"), [("model.require_backward_grad_sync = i == steps - 1", 0), ("model.steps = steps", 1)]
+)
+def test_a_context_that_another_file_makes_puts_it_off(held: str, found: int):
+    text = HEAD + TRAIN.format(body="if (i + 1) % k == 0: opt.step(); opt.zero_grad()", default="")
+    entered = "        with backend.forward_context(net, i, k):\n            loss = net(x.cuda()).sum()\n"
+    text = text.replace("        net(x.cuda()).sum().backward()", entered + "        loss.backward()")
+    assert len(_found({"a.py": text, "backend.py": BACKEND.format(held=held)})) == found
+
+
 def _found(snippet):
     files = texts(snippet)
     return list(accumulated_gradients(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))

@@ -51,7 +51,12 @@ def test_what_is_checked(made: str, found: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "switch", ["torch.distributions.Normal.set_default_validate_args(False)", "enable_validation(False)"]
+    "switch",
+    [
+        "torch.distributions.Normal.set_default_validate_args(False)",
+        "enable_validation(False)",
+        "torch.distributions.Distribution._validate_args = False",
+    ],
 )
 def test_a_switch_anywhere_in_the_project_decides(switch: str) -> None:
     text = IMPORTS + MODULE.replace("{made}", "Normal(mean, 1.0)")
@@ -171,3 +176,8 @@ class M(nn.Module):
 )
 def test_a_network_that_the_constructor_is_given(made: str, found: int) -> None:
     assert len(list(checked(_file(IMPORTS + GIVEN.replace("{made}", made))))) == found
+
+
+def test_a_switch_that_turns_them_on_is_none() -> None:
+    text = IMPORTS + MODULE.replace("{made}", "Normal(mean, 1.0)")
+    assert list(checked(_file(text, main="import torch\ntorch.distributions.Distribution._validate_args = True\n")))

@@ -114,3 +114,25 @@ class Pair(nn.Module):
         return self.teacher()(x)
 """
     assert (hot_at(code) is not None) == hot
+
+
+@pytest.mark.parametrize(
+    ("name", "hot"),
+    [
+        ("extract_mesh", False),
+        ("extract_triangle_meshes", False),
+        ("_extract_geometry", False),
+        ("extract_features", True),
+        ("mesh_loss", True),
+    ],
+)
+def test_a_mesh_of_what_was_learnt_is_saved(name: str, hot: bool):
+    code = f"""
+    class Field(nn.Module):
+        def forward(self, x: torch.Tensor):
+            return self.{name}(x)
+
+        def {name}(self, x):
+            return x.mean()  # <-
+    """
+    assert (hot_at(code) is not None) is hot

@@ -68,3 +68,26 @@ def test_what_a_mixin_asserts_of_its_own_object_does_not_hide_its_attributes():
                 return self.table
     """
     assert value_of(mixin, "self.table").kind == "tensor"
+
+LEFT = """
+class Meter(nn.Module):
+    def forward(self, predicted: torch.Tensor):
+        out = predicted.mean().cuda()
+        if {test}:
+            return 0.0
+        return [out]
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "kind"),
+    [
+        ("isinstance(out, Iterable)", "unknown"),
+        ("isinstance(out, (list, Sized))", "unknown"),
+        ("isinstance(out, Mapping)", "tensor"),
+        ("isinstance(out, (list, tuple))", "tensor"),
+        ("isinstance(out, IterableDataset)", "tensor"),
+    ],
+)
+def test_what_is_left_where_every_tensor_has_gone(test: str, kind: str):
+    assert value_of(LEFT.format(test=test), "out").kind == kind

@@ -37,6 +37,8 @@ _LEFT_TO_OTHERS = (
     "manual_backward",
 )
 """Who says one of these knows about the exchange, or leaves it to a framework."""
+_PUTS_OFF = _LEFT_TO_OTHERS[:3]
+"""What puts off the exchange for one model."""
 
 
 class Accumulated(NamedTuple):
@@ -62,7 +64,7 @@ def accumulated_gradients(file: SourceFile) -> Iterator[Accumulated]:
         around = file.enclosing(site.function)
         loops = [node for node in around.around(site.call) if isinstance(node, ast.For | ast.While)]
         run = _run_in(file, site, loops[0]) if loops else None
-        if run is None:
+        if run is None or _enters_a_helper(file, loops[0]):
             continue
         count = _awaited(around, loops, site.call)
         if count is not None:
@@ -78,6 +80,23 @@ def _run_in(file: SourceFile, site: Site, loop: ast.For | ast.While) -> ast.Call
         if named and is_distributed(file, FunctionKey(file.path, site.function), chain(call.func)):
             return call
     return None
+
+
+def _enters_a_helper(file: SourceFile, loop: ast.For | ast.While) -> bool:
+    """Whether a loop enters a context that a function of the project makes, which puts off the exchange.
+
+    `with backend.forward_context(model, i, steps):`, which sets `model.require_backward_grad_sync = i == steps - 1`.
+    """
+    contexts = (item.context_expr for node in ast.walk(loop) if isinstance(node, ast.With) for item in node.items)
+    names = {last_part(chain(context.func)) for context in contexts if isinstance(context, ast.Call)}
+    project = file.project
+    for path, outline in project.index.outlines.items() if names else ():
+        for function in outline.functions:
+            if function.name in names:
+                lines = project.text(path).splitlines()[function.line - 1 : function.end_line]
+                if any(word in line for line in lines for word in _PUTS_OFF):
+                    return True
+    return False
 
 
 def is_distributed(file: SourceFile, key: FunctionKey, written: str, hops: int = 2) -> bool:

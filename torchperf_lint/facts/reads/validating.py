@@ -21,6 +21,8 @@ SWITCH = "set_default_validate_args"
 _SWITCHES = frozenset({SWITCH, "enable_validation"})
 """What turns the checks off for the whole program; the second is pyro's."""
 _FLAG = "validate_args"
+_OF_ALL = pattern(r"(?m)^[ \t]*(?:\w+\.)*Distribution\._validate_args[ \t]*=[ \t]*(?:False|0)\b")
+"""What the switch does, written out: distributions look there where their call says nothing."""
 _OUTPUT = pattern(r"logit|prob|(?:^|_)(?:mean|mu|std|sigma|loc|scale)s?(?:_|$)", re.IGNORECASE)
 _OF_A_NETWORK = frozenset({"logits", "probs"})
 """Parameters that are a tensor with a row for each sample."""
@@ -93,7 +95,11 @@ def _kept(file: SourceFile) -> Iterator[tuple[Site, str]]:
 
 def is_switched_off(file: SourceFile) -> bool:
     """Whether something in the project decides about the checks of all distributions."""
-    return not _SWITCHES.isdisjoint(file.project.index.called_names)
+    index = file.project.index
+    if not _SWITCHES.isdisjoint(index.called_names):
+        return True
+    speaking = (path for path, outline in index.outlines.items() if outline.imports_from("torch"))
+    return any(_OF_ALL.search(file.project.text(path)) for path in speaking)
 
 
 def overwritten(file: SourceFile) -> Iterator[Mark]:

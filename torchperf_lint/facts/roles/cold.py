@@ -21,6 +21,7 @@ COLD_NAME = pattern(
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
     r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
     r"frames?|masks?|circles?|rectangles?|tracks?|heatmaps?|results?|predictions?|detections?)$"
+    r"|(?:^|_)extract_(?:\w+_)?(?:mesh(?:es)?|geometry)(?:_|$)"  # a picture of what was learnt, which is saved
     r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_(?!gradient_clipping$)"
     rf"|{_PROFILES}"
     r"|^_\w+_(?:compute|reduce)$",  # what functional metrics make of a finished state, once an epoch

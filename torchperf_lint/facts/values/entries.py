@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.devices.moved_in_place import moved_in_place
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.literals import is_text
+from torchperf_lint.facts.values.entries_of_attributes import entry_of_attribute
 from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Frame, Value, join, mapping
 from torchperf_lint.patterns import pattern
 
@@ -72,6 +73,8 @@ def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> 
         return UNKNOWN if _WORDS.search(key) else _moved_entry(values, node, key, base, frame)
     if base.kind != "sequence":
         return None
+    if isinstance(node.value, ast.Attribute) and (kept := entry_of_attribute(values, node, base, frame)) is not None:
+        return kept
     stored, always = _put_there(values, node, key, frame)
     literal = [value for name, value in base.entries if name == key and not always]
     return join([*literal, *stored]) if literal or always else None

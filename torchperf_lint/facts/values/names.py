@@ -28,6 +28,7 @@ from torchperf_lint.facts.outlines.records import END_OF_FILE, Function, Paramet
 from torchperf_lint.facts.roles.fed import FEEDS, is_fed
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
+from torchperf_lint.facts.values.annotated_numbers import tensor_in_earnest
 from torchperf_lint.facts.values.attributes import SIZES
 from torchperf_lint.facts.values.entries import put_into
 from torchperf_lint.facts.values.filling import is_empty_container, is_list_of_placeholders
@@ -41,7 +42,7 @@ from torchperf_lint.facts.values.never_set import never_bound
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.relayed import relays, tells
 from torchperf_lint.facts.values.rest import value_of_rest
-from torchperf_lint.facts.values.tested_classes import OPEN, known_around, of_tested_class
+from torchperf_lint.facts.values.tested_classes import OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
 from torchperf_lint.facts.values.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.values.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
 from torchperf_lint.facts.values.value import (
@@ -89,7 +90,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     if tested is None:
         return value if value.kind not in OPEN else known_around(values, name, value, frame)
     about_tensors = bool(_TENSOR_TEST.search(tested.classes))
-    if not about_tensors and not tested.holds:
+    if not about_tensors and not tested.holds and not OF_EVERY_TENSOR.search(tested.classes):
         return value
     if about_tensors and tested.holds and value.kind == PLAIN.kind:
         return value  # a size, which is a tensor while the code is traced
@@ -290,8 +291,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if value.kind == "sequence" and counts_steps(name):
         return sequence(counter(name))
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
-        loader = value.kind == "loader"
-        return _as_set_up(value, _from_callers(values, function, parameter, frame)) if loader else value
+        return _as_settled(values, value, function, parameter, frame)
     key = FunctionKey(frame.path, frame.function)
     passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
     told = _as_annotated(value, passed)
@@ -316,9 +316,12 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     return where_given(values, key, function, name, used)
 
 
-def _as_set_up(loader: Value, passed: Value) -> Value:
-    """A loader by its annotation; accelerate and Fabric move the batches of what a caller has had them set up."""
-    return loader.moved(DEVICE) if passed.kind == "loader" and passed.device == DEVICE else loader
+def _as_settled(values: Values, value: Value, function: Function, parameter: Parameter, frame: Frame) -> Value:
+    """What an annotation settles; accelerate and Fabric move the batches of a loader that a caller had them set up."""
+    if value.kind != "loader":
+        return tensor_in_earnest(values, function, parameter, frame) or value
+    passed = _from_callers(values, function, parameter, frame)
+    return value.moved(DEVICE) if passed.kind == "loader" and passed.device == DEVICE else value
 
 
 def _as_annotated(value: Value, passed: Value) -> Value | None:

@@ -8,10 +8,13 @@ from torchperf_lint.facts.bindings.bindings import Narrowing
 from torchperf_lint.facts.call_graph.index import Thing
 from torchperf_lint.facts.values.nominal import from_thing
 from torchperf_lint.facts.values.value import Frame, Value
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
 
+OF_EVERY_TENSOR = pattern(r"\b(?:Iterable|Sized|Hashable)\b")
+"""What each tensor is an instance of, by the methods of its class: what such a test has ruled out is no tensor."""
 OPEN = ("unknown", "object")
 """What a class of the project says more of."""
 
