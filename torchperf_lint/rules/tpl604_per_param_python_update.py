@@ -14,9 +14,19 @@ from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot
 from torchperf_lint.facts.optimizers.copied_from_flat import MENTIONED as FLAT
 from torchperf_lint.facts.optimizers.copied_from_flat import copied_from_flat
-from torchperf_lint.facts.optimizers.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, SHIFT, Update, updates
+from torchperf_lint.facts.optimizers.foreach_forms import updating
+from torchperf_lint.facts.optimizers.parameter_loops import (
+    BLEND,
+    CHANGE,
+    DESCENT,
+    GATHER,
+    OPTIMIZER,
+    SHIFT,
+    Update,
+    updates,
+)
 from torchperf_lint.facts.optimizers.penalties import Penalty, penalties
-from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Location, Outcome, Related, Severity, Verdict
 from torchperf_lint.optimizers import Optimizer, optimizers_of, step_of
 from torchperf_lint.rule import SourceRule
 
@@ -27,9 +37,10 @@ class PerParamPythonUpdate(SourceRule):
     ## What it does
     Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
     step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, take
-    the step of plain SGD by hand, add what is kept for each parameter (perturbations), or are the whole update of an
-    optimizer of your own, where `torch._foreach_*` has a form of every operation, or copy the parts of one flat tensor
-    back, `p.copy_(part)` for those that `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss.
+    the step of plain SGD by hand, add what is kept for each parameter (perturbations), add up gradients or their
+    squares, or are the whole update of an optimizer of your own, where `torch._foreach_*` has a form of every
+    operation, or copy the parts of one flat tensor back, `p.copy_(part)` for those that `_unflatten_dense_tensors`
+    gives, or add a norm of each parameter to the loss.
     Optimizers, such penalties, and loops that treat parameters by their names, are reported as info. Under a
     `target-torch` before 2.0 only averages are asked for, and nothing before 1.9.
 
@@ -111,7 +122,7 @@ class PerParamPythonUpdate(SourceRule):
             return
         for update in updates(file):
             # What bounds gradients or makes an optimizer of one's own came over the years; to blend takes two forms.
-            if update.kind == BLEND or not project.must_run_before(2, 0):
+            if update.kind in (BLEND, GATHER) or not project.must_run_before(2, 0):
                 yield self._found(file, project, update)
         for spot in copied_from_flat(file) if not project.must_run_before(2, 1) else ():
             yield self._copied_back(file, spot)
@@ -165,7 +176,7 @@ class PerParamPythonUpdate(SourceRule):
     def _found(self, file: SourceFile, project: Project, update: Update) -> Finding:
         hot = update.spot.hot
         mild = update.named or update.kind == OPTIMIZER
-        instead = _BEFORE_LERP if project.must_run_before(2, 0) else _INSTEAD[update.kind]
+        instead = _BEFORE_LERP if update.kind == BLEND and project.must_run_before(2, 0) else _INSTEAD[update.kind]
         if update.kind == BLEND and not project.must_run_before(2, 1):
             instead += _AVERAGED
         return self.found(
@@ -177,7 +188,18 @@ class PerParamPythonUpdate(SourceRule):
             severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if hot.optional else None,
             loop=update.loop,
+            related=_changing(file, update) if update.kind != OPTIMIZER else (),
         )
+
+
+def _changing(file: SourceFile, update: Update) -> list[Related]:
+    """The statements of the turns that change a tensor."""
+    spans = (file.span(statement) for statement in updating(update.loop)[:_SHOWN])
+    return [Related(Location(file.shown, *start, *end), "a tensor of the turn is changed here") for start, end in spans]
+
+
+_SHOWN = 4
+"""Statements of a turn that are named beside the loop."""
 
 
 def _weaker(file: SourceFile, spot: Spot, node: ast.expr) -> Confidence | None:
@@ -204,6 +226,7 @@ _DOES = {
     OPTIMIZER: "updates the parameters",
     DESCENT: "takes the step of plain SGD by hand,",
     SHIFT: "adds to each parameter what is kept for it,",
+    GATHER: "adds up gradients, or what is computed of them,",
 }
 _INSTEAD = {
     BLEND: "blend whole lists in one call, `torch._foreach_lerp_(averages, parameters, 1 - decay)`",
@@ -211,6 +234,8 @@ _INSTEAD = {
     "them in one call: `torch._foreach_mul_(grads, scale)`, `torch._foreach_clamp_min_`, `torch._foreach_add_`",
     SHIFT: "gather the parameters and what is added to them in two lists, in the same order, and call "
     "`torch._foreach_add_(parameters, shifts, alpha=scale)` once",
+    GATHER: "gather both in lists, in the same order, and add all of them in one call: `torch._foreach_add_(kept, "
+    "gradients)`, or of squares `torch._foreach_addcmul_(kept, gradients, gradients)`",
     OPTIMIZER: "gather parameters, gradients and states in lists, and call `torch._foreach_mul_`, "
     "`torch._foreach_add_`, `torch._foreach_addcdiv_` ... once for each list, as torch's own optimizers do",
     DESCENT: "let `torch.optim.SGD(model.parameters(), lr)` do it, which is the same step in a few kernels for all "

@@ -116,3 +116,21 @@ def test_of_an_option_that_another_file_declares():
 def test_what_stands_on_no_options_is_none():
     snippet = "def parse(parser):\n    parser.add_argument('--every', default=6)\n\n\ndef f(net):\n    use(net.every)\n"
     assert seen(snippet, "use(net.every)") == {None}
+
+
+@pytest.mark.parametrize(
+    ("handed", "calls", "values"),
+    [
+        ("f(**rest)", "pass", {5}),
+        ("f(**rest)", "g(every=7); g(other=1)", {5, 7}),
+        ("f(every=3, **rest)", "g()", {3}),
+        ("f(**rest)", "g(**some())", {None}),
+        ("f(*some, **rest)", "pass", {None}),
+        ("rest.update(some); f(**rest)", "pass", {None}),
+        ("f(**rest, **some)", "pass", {None}),
+    ],
+)
+def test_of_a_parameter_by_what_a_caller_hands_on(handed, calls, values):
+    given = f"def g(some=(), **rest):\n    {handed}\n\n\ndef h(some):\n    {calls}\n"
+    snippet = f"def f(every=5):\n    use(every)\n\n\n{given}"
+    assert seen(snippet, "use(every)") == values

@@ -184,3 +184,64 @@ class Agent:
     files = texts(BLEND.format(name="soft_update", share="tau") + agent)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert bool(list(updates(file))) is found
+
+
+@pytest.mark.parametrize(
+    ("default", "made", "found"),
+    [
+        (1, "", True),
+        (100, "", False),
+        (1, "average = Average(net, update_every=50)", False),
+        (3, "average = Average(net, update_every=2)", True),
+        (100, "average = Average(net, update_every=2)", False),
+        (1, "average = Average.of(net, update_every=50)", False),
+        (1, "average = Average.of(net, decay=0.9)", True),
+        (1, "average = Average(net, update_every=every)", False),
+    ],
+)
+def test_an_average_that_counts_its_calls(default, made, found):
+    text = f"""\
+class Average:
+    def __init__(self, net, decay=0.99, update_every={default}):
+        self.shadow = copy.deepcopy(net)
+        self.decay, self.every, self.steps = decay, update_every, 0
+
+    @classmethod
+    def of(cls, net, **rest):
+        return cls(net, **rest)
+
+    def update(self, net: nn.Module):
+        self.steps += 1
+        if self.steps % self.every:
+            return
+        for q, p in zip(self.shadow.parameters(), net.parameters()):
+            q.data.lerp_(p.data, 1 - self.decay)
+
+{made}
+"""
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(list(updates(file))) is found
+
+
+def test_the_interval_is_told():
+    text = """\
+class Average:
+    def __init__(self, net, every=2):
+        self.shadow, self.every, self.steps = copy.deepcopy(net), every, 0
+
+    def step(self, net: nn.Module):
+        self.steps += 1
+        if self.steps % self.every == 0:
+            for q, p in zip(self.shadow.parameters(), net.parameters()):
+                q.data.lerp_(p.data, 0.01)
+
+def train(net: nn.Module, average: Average, loader, optimizer):
+    for x in loader:
+        net(x).sum().backward()
+        optimizer.step()
+        average.step(net)
+"""
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [update.spot.hot.when.partition(", at ")[2] for update in updates(file)] == ["intervals of `self.every`"]

@@ -16,7 +16,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.constants.declared_options import defaults
 from torchperf_lint.facts.files.project import Project
-from torchperf_lint.facts.syntax.arguments import keyword, unpacks
+from torchperf_lint.facts.syntax.arguments import keyword, unpacks, unpacks_keywords
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_text
 
@@ -51,22 +51,50 @@ def of_parameter(project: Project, key: FunctionKey, name: str, hops: int = _HOP
     own = frozenset({default.value}) if isinstance(default, ast.Constant) else _UNSEEN
     found: list[Constants] = []
     for site in project.hotness.callers.get(key, ()):
-        call = call_at(project.values, site)
-        if call is None or unpacks(call):
+        call, caller = call_at(project.values, site), FunctionKey(site.path, site.call.function)
+        if call is None or (unpacks(call) and not _hands_on_the_rest(project, call, caller)):
             return _UNSEEN
-        given, caller = argument_for(call, record, name), FunctionKey(site.path, site.call.function)
-        found.append(own if given is None else constants(project, given, caller, hops - 1))
+        given = argument_for(call, record, name)
+        if given is None and unpacks_keywords(call):
+            found.append(_by_keyword(project, caller, name, own, hops - 1))
+        else:
+            found.append(own if given is None else constants(project, given, caller, hops - 1))
     return _together(found or [own])
+
+
+def _hands_on_the_rest(project: Project, call: ast.Call, caller: FunctionKey) -> bool:
+    """Whether all that a call unpacks are the keywords that its function was given, as they were: `cls(**kwargs)`."""
+    rest = _rest_of(project, caller)
+    if not rest or any(isinstance(given, ast.Starred) for given in call.args):
+        return False
+    body = project.body(caller.path)
+    node = body.functions.get(caller.index) if body is not None else None
+    handed = all(chain(given.value) == rest for given in call.keywords if given.arg is None)
+    inside = [*ast.walk(node)] if node is not None else []
+    uses = sum(isinstance(n, ast.Name) and n.id == rest for n in inside)
+    spread = (n.value for n in inside if isinstance(n, ast.keyword) and n.arg is None)
+    return handed and uses == sum(chain(value) == rest for value in spread)
+
+
+def _rest_of(project: Project, key: FunctionKey) -> str:
+    """The name under which a function takes any keywords; empty where it takes none."""
+    body = project.body(key.path)
+    function = body.functions.get(key.index) if body is not None else None
+    rest = function.args.kwarg if isinstance(function, ast.FunctionDef) else None
+    return rest.arg if rest is not None else ""
 
 
 def _of_rest(project: Project, node: ast.Call, key: FunctionKey, hops: int) -> Constants:
     """`kwargs.get("fp16", False)`: what calls give by that name, and the default where one gives nothing."""
-    body = project.body(key.path)
-    function = body.functions.get(key.index) if body is not None else None
-    rest = function.args.kwarg if isinstance(function, ast.FunctionDef) else None
-    if rest is None or chain(node.func) != f"{rest.arg}.get" or len(node.args) != 2 or not is_text(node.args[0]):
+    rest = _rest_of(project, key)
+    if not rest or chain(node.func) != f"{rest}.get" or len(node.args) != 2 or not is_text(node.args[0]):
         return _UNSEEN
     name, own = ast.literal_eval(node.args[0]), constants(project, node.args[1], key, hops - 1)
+    return _by_keyword(project, key, name, own, hops)
+
+
+def _by_keyword(project: Project, key: FunctionKey, name: str, own: Constants, hops: int) -> Constants:
+    """What the calls of a function give by a keyword; `own` where one gives nothing, or none is seen."""
     found: list[Constants] = []
     for site in project.hotness.callers.get(key, ()):
         call = call_at(project.values, site)

@@ -7,20 +7,32 @@
             target.data.copy_(self.tau * p.data + (1 - self.tau) * target.data)
         print(actor_loss.item())
 
-The cadence says how often this model learns, not how often something is shown. A block that only steps an optimizer is
-another matter: gradients add up until then, and what stands there runs once for several batches. The step may be that
-of a function that the block calls, as of a GAN's generator: `if step % critic_steps == 0: trainer.train_generator(z)`.
+The cadence says how often this model learns, not how often something is shown. The step may be that of a function that
+the block calls, as of a GAN's generator: `if step % critic_steps == 0: trainer.train_generator(z)`.
+
+Where gradients add up over several batches, the block only steps the optimizer, or the rest of the turn does, past
+`if (i + 1) % args.update_freq != 0: continue`. That is one step of the training as its author counts them, and most
+often, with a count of one, each batch is. Beside another step in each turn of the loop, such a block is a rare one.
 """
 
 from __future__ import annotations
+
+import re
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.hotness.training_actions import TrainingActions
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.roles.cold import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.facts.syntax.chains import last_part
+from torchperf_lint.patterns import pattern
 
 _A_STEP = frozenset({"backward", "step"})
+_NO_STEP = pattern(
+    r"(?:^|[_\W])(?:log(?:ging)?|print|save|eval|val|test|vis|plot|display|report|summary|ckpt|checkpoint)(?:_|\b)"
+    r"|^\(?epochs?\b",
+    re.IGNORECASE,
+)
+"""What a cadence is for that is no step by the names in its test, whatever else stands there."""
 
 
 class DelayedSteps:
@@ -32,20 +44,40 @@ class DelayedSteps:
         self._of_file: dict[str, frozenset[int]] = {}
 
     def holds_one(self, path: str, region: int) -> bool:
-        """Whether a block on a cadence computes gradients and steps an optimizer, in a loop of its own or in none."""
+        """Whether a block on a cadence steps an optimizer, of gradients computed there or in the turns before."""
         if path not in self._of_file:
             self._of_file[path] = frozenset(self._found_in(path))
         return region in self._of_file[path]
 
     def _found_in(self, path: str) -> list[int]:
         done: dict[int, set[str]] = {}
+        updating: dict[int, set[int]] = {}
         for call in self.index.outlines[path].calls:
             number = self._cadence_around(path, call.region)
             if number >= 0 and (name := last_part(call.callee)) in _A_STEP:
                 done.setdefault(number, set()).add(name)
             elif number >= 0 and self._calls_a_step(path, call):
                 done[number] = set(_A_STEP)
-        return [number for number, names in done.items() if names >= _A_STEP]
+            if last_part(call.callee) == "step" and self.training.is_action(path, call):
+                updating.setdefault(self._turn_around(path, call.region), set()).add(number)
+        alone = {number for blocks in updating.values() if self._are_one_cadence(path, blocks) for number in blocks}
+        return [number for number, names in done.items() if names >= _A_STEP or number in alone]
+
+    def _are_one_cadence(self, path: str, blocks: set[int]) -> bool:
+        """Whether blocks that step the optimizers of a loop run in the same turns, which are told for nothing else."""
+        if -1 in blocks:
+            return False
+        tests = {self.index.outlines[path].regions[number].detail for number in blocks}
+        return len(tests) == 1 and not any(map(_NO_STEP.search, tests))
+
+    def _turn_around(self, path: str, region: int) -> int:
+        """The loop around the cadence around a region, or around the region itself; its function where no loop is."""
+        regions = self.index.outlines[path].regions
+        cadence = self._cadence_around(path, region)
+        region = cadence if cadence >= 0 else region
+        while regions[region].kind not in ("loop", "function", "class") and regions[region].parent >= 0:
+            region = regions[region].parent
+        return region
 
     def _cadence_around(self, path: str, region: int) -> int:
         """The innermost block on a cadence around a region, inside its function; -1 where there is none."""

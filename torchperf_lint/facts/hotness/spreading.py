@@ -1,8 +1,9 @@
 """How reasons spread from functions that are hot to those that they call, the best reason first.
 
-Loops' callees come first, then what is hot by its role, then what these call; last what only evaluation, or perhaps
-nobody, calls. A call that stands where the caller which the reason names never gets to waits for another reason: for
-`decode(x, mode="stream")` where `forward` passes "forward", say.
+Loops' callees come first, then what is hot by its role, then what these call; then what loaders' workers call and no
+pass or step does; last what only evaluation, or perhaps nobody, calls. A call that stands where the caller which the
+reason names never gets to waits for another reason: for `decode(x, mode="stream")` where `forward` passes "forward",
+say.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Spreading:
         self.ways = ways
         self.hot: dict[FunctionKey, Hot] = {}
         self._queue: deque[tuple[FunctionKey, Hot]] = deque()
+        self._loading: deque[tuple[FunctionKey, Hot]] = deque()
         self._evaluated: deque[tuple[FunctionKey, Hot]] = deque()
         self._doubted: deque[tuple[FunctionKey, Hot]] = deque()
         self._waiting: dict[FunctionKey, set[tuple[CallSite, FunctionKey]]] = {}
@@ -50,16 +52,24 @@ class Spreading:
                 if key in self._waiting or key not in self._passed:
                     self._queue.append((key, reason))
             elif not self.ways.never_hot(key, called):
-                guessed = self._doubted if comes_last(reason) else None
-                later = self._evaluated if reason.evaluates else guessed
+                later = self._later(reason)
                 (self._queue if later is None else later).append((key, reason))
                 if later is None:
                     self.hot[key] = reason
 
+    def _later(self, reason: Hot) -> deque[tuple[FunctionKey, Hot]] | None:
+        """Where a reason waits until there can be no better one."""
+        if reason.kind == "data" and reason.depth:
+            return self._loading
+        if reason.evaluates:
+            return self._evaluated
+        return self._doubted if comes_last(reason) else None
+
     def run(self) -> dict[FunctionKey, Hot]:
         """All hot functions with their reasons."""
-        while self._queue or self._evaluated or self._doubted or self._release():
-            for queue in (self._queue, self._evaluated, self._doubted):
+        queues = (self._queue, self._loading, self._evaluated, self._doubted)
+        while any(queues) or self._release():
+            for queue in queues:
                 if queue:
                     key, reason = queue.popleft()
                     self._pass_on(key, reason)
@@ -103,4 +113,4 @@ class Spreading:
                 called=True,
             )
         self._waiting.clear()
-        return bool(self._queue or self._evaluated or self._doubted)
+        return bool(self._queue or self._loading or self._evaluated or self._doubted)

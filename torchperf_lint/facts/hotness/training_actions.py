@@ -39,7 +39,7 @@ class TrainingActions:
     def of_loop(self, path: str, index: int) -> str | None:
         """What a loop does directly that trains, as part of a sentence; None where it does nothing of the kind."""
         for call in self.calls.directly_in(path, index):
-            if self._is_action(path, call):
+            if self.is_action(path, call):
                 return f"holds `{named(call.callee)}()` (line {call.line})"
         # A loop over parts of a model, one of which updates itself, is no loop of steps.
         parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
@@ -70,7 +70,7 @@ class TrainingActions:
         """Whether a function takes a step whenever it runs, whatever it is called: adaptation at test time."""
         function = self.index.function(key)
         calls = self.calls.directly_in(key.path, function.region)
-        actions = [c for c in calls if c.region == function.region and self._is_action(key.path, c)]
+        actions = [c for c in calls if c.region == function.region and self.is_action(key.path, c)]
         return {last_part(c.callee) == "step" for c in actions} == {True, False}
 
     def _records(self, key: FunctionKey, depth: int) -> bool:
@@ -132,7 +132,7 @@ class TrainingActions:
         if (key, depth) in self._trains:
             return self._trains[key, depth]
         calls = self.calls.directly_in(key.path, self.index.function(key).region)
-        found = next((c for c in calls if self._is_action(key.path, c)), None)
+        found = next((c for c in calls if self.is_action(key.path, c)), None)
         if found is None and depth > 1:
             for call in calls:
                 targets = self.types.targets(key.path, call.function, call.callee)
@@ -153,9 +153,10 @@ class TrainingActions:
         if not PROFILES_NAME.search(function.name):
             return False
         calls = self.calls.directly_in(key.path, function.region)
-        return not any(last_part(c.callee) == "step" and self._is_action(key.path, c) for c in calls)
+        return not any(last_part(c.callee) == "step" and self.is_action(key.path, c) for c in calls)
 
-    def _is_action(self, path: str, call: Call) -> bool:
+    def is_action(self, path: str, call: Call) -> bool:
+        """Whether a call computes gradients or steps an optimizer."""
         name = last_part(call.callee)
         if name in _BACKWARD:
             return not call.callee.startswith(("super()", "self.backward", "ctx."))

@@ -182,6 +182,12 @@ def statements_of(loop: ast.For) -> Iterator[ast.stmt]:
             yield statement
 
 
+def updating(loop: ast.For) -> list[ast.stmt]:
+    """The statements that change a tensor of the turn."""
+    targets = _targets(loop)
+    return [statement for statement in statements_of(loop) if _written(statement, targets) is not None]
+
+
 def _targets(loop: ast.For) -> set[str]:
     """The variables of a loop, and what its turns look up by them: `shadow = self.shadow[name]`."""
     found = names_of(loop.target)

@@ -4,8 +4,8 @@
         q.mul_(decay).add_(p, alpha=1 - decay)                        p.grad.mul_(scale)
 
 Told from others by what the turns do: they blend two models, change gradients or bound weights, take the step of plain
-SGD by hand, add what is kept for each parameter, or are the update of an optimizer, with nothing in it that has no such
-form. What the operations are is foreach_forms.py's business.
+SGD by hand, add what is kept for each parameter, gather gradients or their squares, or are the update of an optimizer,
+with nothing in it that has no such form. What the operations are is foreach_forms.py's business.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ from torchperf_lint.facts.optimizers.foreach_forms import (
     is_elementwise,
     moves_or_reads,
 )
+from torchperf_lint.facts.optimizers.gathered_gradients import gathers
 from torchperf_lint.facts.optimizers.helper_blends import given_blends, helper_blends
 from torchperf_lint.facts.optimizers.left_to_helpers import helper_of
 from torchperf_lint.facts.optimizers.shifted_parameters import shifts
-from torchperf_lint.facts.optimizers.soft_updates import softly
+from torchperf_lint.facts.optimizers.soft_updates import at_own_pace, paces, softly
 from torchperf_lint.facts.roles.cold import COLD_NAME
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import first_part
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-BLEND, CHANGE, OPTIMIZER, DESCENT, SHIFT = "blend", "change", "optimizer", "descent", "shift"
+BLEND, CHANGE, OPTIMIZER, DESCENT, SHIFT, GATHER = "blend", "change", "optimizer", "descent", "shift", "gather"
 _OVER = pattern(r"param|state_dict|grads|buffers|weights|\.(?:keys|items)\(\)")
 _AVERAGES = pattern(
     r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
@@ -52,8 +53,6 @@ _RARE = pattern(
 _PROGRAM = pattern(r"\.add_argument\(|\.parse_args\(|\bif __name__ == ")
 _HOPS = 2
 """Calls between a method for users and the loop."""
-_THROUGH = frozenset({"loop", "grad-off", "class"})
-"""Regions that do not make their code rare."""
 
 
 class Update(NamedTuple):
@@ -93,7 +92,7 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     if kind is None:
         return None
     if hot is None and kind == BLEND:
-        hot = softly(file, function) or _by_form(file, loop, function, start)
+        hot = softly(file, function) or at_own_pace(file, function, start) or _by_form(file, loop, function, start)
     if hot is None or hot.kind in ("data", "eval") or (hot.kind == "forward" and kind != BLEND):
         return None
     return Update(inside._replace(expression=loop.iter, hot=hot), loop, kind, _asks_for_names(loop))
@@ -110,7 +109,9 @@ def _kind(file: SourceFile, loop: ast.For, function: int, hot: Hot | None) -> st
         return DESCENT
     if changes(loop):
         return CHANGE
-    return SHIFT if not _of_a_group(loop.iter) and shifts(loop) else None
+    if _of_a_group(loop.iter):
+        return None
+    return GATHER if gathers(loop) else SHIFT if shifts(loop) else None
 
 
 def _of_a_group(iterated: ast.expr) -> bool:
@@ -126,7 +127,7 @@ def _by_form(file: SourceFile, loop: ast.For, function: int, start: tuple[int, i
         return None
     if not _AVERAGES.search(record.name) or not _left_to_users(file, FunctionKey(file.path, function), _HOPS):
         return None
-    if not _runs_whenever_called(file, start) or _is_left_over(file, function):
+    if paces(file, function, start) is None or _is_left_over(file, function):
         return None
     written = f"`{record.qualname}` (line {record.header_line})"
     because = f"{written} keeps a moving average of weights, as is done after every step"
@@ -149,15 +150,6 @@ def _left_to_users(file: SourceFile, key: FunctionKey, hops: int) -> bool:
             return False
         if not _left_to_users(file, FunctionKey(site.path, site.call.function), hops - 1):
             return False
-    return True
-
-
-def _runs_whenever_called(file: SourceFile, start: tuple[int, int]) -> bool:
-    regions, number = file.outline.regions, file.project.hotness.innermost(file.path, start)
-    while number >= 0 and regions[number].kind != "function":
-        if regions[number].kind not in _THROUGH:
-            return False
-        number = regions[number].parent
     return True
 
 

@@ -6,7 +6,8 @@
 
 A target that is replaced as a whole waits for thousands of steps; one that is blended for a few, but not always: told
 is what is seen to be often, `self.interval = 2`, and what goes by a small share, `tau`, where no interval is seen. The
-cadence may stand around a method that does no more than pass the networks on: `self.update_targets(tau)`.
+cadence may stand around a method that does no more than pass the networks on: `self.update_targets(tau)`. It may stand
+in the method itself, `if self.steps % self.update_every != 0: return`, where most objects leave it at one or a few.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _HOPS = 3
 """Calls between the cadence and the loop."""
 _OFTEN = 10
 """The largest interval, in steps, that counts as often."""
+_A_FEW = 4
+"""The largest interval that an average may keep itself and still be kept up step by step."""
 _SMALL = 0.1
 """The largest share of the source in one update that says that there are many."""
 
@@ -40,6 +43,29 @@ def softly(file: SourceFile, function: int) -> Hot | None:
     if not _SOFT.search(record.name) and not share:
         return None
     return _called_softly(file, key, _goes_softly(file, key, share), _HOPS)
+
+
+def at_own_pace(file: SourceFile, function: int, start: tuple[int, int]) -> Hot | None:
+    """Why the code at a place is hot, where only an interval in its function keeps it back, and is seen to be short."""
+    key = FunctionKey(file.path, function)
+    hot = file.project.hotness.functions.get(key)
+    said = paces(file, function, start) if hot is not None else None
+    spans = sorted({ast.unparse(one) for test in said or () for one in _intervals(test) or ()})
+    return replace(hot, when=f"{hot.when}, at intervals of `{spans[0]}`") if hot is not None and spans else None
+
+
+def paces(file: SourceFile, function: int, start: tuple[int, int]) -> list[str] | None:
+    """The tests for short intervals around a place in its function; None where anything else keeps it back."""
+    regions, number = file.outline.regions, file.project.hotness.innermost(file.path, start)
+    said: list[str] = []
+    while number >= 0 and regions[number].kind != "function":
+        region = regions[number]
+        if region.kind == "cadence" and _keeps_pace(file, FunctionKey(file.path, function), region.detail):
+            said.append(region.detail)
+        elif region.kind not in _THROUGH - {"optional"}:
+            return None
+        number = region.parent
+    return said
 
 
 def _called_softly(file: SourceFile, key: FunctionKey, softly: bool, hops: int) -> Hot | None:
@@ -82,15 +108,29 @@ def _is_often(file: SourceFile, key: FunctionKey, test: str, softly: bool) -> bo
 
     `softly`: whether those of which nothing is seen count, too.
     """
-    try:
-        nodes = list(ast.walk(ast.parse(test, mode="eval")))
-    except SyntaxError:
-        return False  # what is said of a long test is cut off
-    intervals = [n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
+    intervals = _intervals(test)
+    if intervals is None:
+        return False
     seen = [constants(file.project, one, key) for one in intervals]
     measured = any(isinstance(n, ast.Call) and chain(n.func) == "len" for one in intervals for n in ast.walk(one))
     short = bool(seen) and all(_is_at_most(_OFTEN, one) for one in seen)
     return short and not measured and (softly or all(None not in one for one in seen))
+
+
+def _intervals(test: str) -> list[ast.expr] | None:
+    """What counts are taken modulo in a test; None for a long one, of which what is said is cut off."""
+    try:
+        nodes = list(ast.walk(ast.parse(test, mode="eval")))
+    except SyntaxError:
+        return None
+    return [n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
+
+
+def _keeps_pace(file: SourceFile, key: FunctionKey, test: str) -> bool:
+    """Whether a method that counts its calls does something in each, or in a few, as far as is seen."""
+    intervals = _intervals(test)
+    seen = [constants(file.project, one, key) for one in intervals or ()]
+    return bool(seen) and all(None not in one and _is_at_most(_A_FEW, one) for one in seen)
 
 
 def _goes_softly(file: SourceFile, key: FunctionKey, share: str) -> bool:

@@ -12,6 +12,7 @@ from torchperf_lint.facts.reads.read_shows import ON_HOST
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.put_by_callers import put_by_callers
 from torchperf_lint.facts.values.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence
 
@@ -67,6 +68,8 @@ def _compared(file: SourceFile, site: Site) -> Iterator[Extreme]:
 
 def _of_host(file: SourceFile, site: Site) -> bool:
     """Whether names or a test tell of numbers: noise levels, an entry of a record, the other branch of `is_tensor`."""
+    if any(_is_put_there(file, site, operand) for operand in site.call.args):
+        return False
     for node in _telling(file, site):
         if isinstance(node, ast.Name | ast.Attribute) and ON_HOST.search(last_part(chain(node))):
             return True
@@ -82,6 +85,12 @@ def _of_host(file: SourceFile, site: Site) -> bool:
                 return True
         inner = parent
     return False
+
+
+def _is_put_there(file: SourceFile, site: Site, operand: ast.expr) -> bool:
+    """Whether an operand is a tensor that each caller puts under that key: `state["RMS"]` of an optimizer's method."""
+    asked = operand if isinstance(operand, ast.Subscript) else None
+    return asked is not None and put_by_callers(file.project.values, asked, site.frame).kind == "tensor"
 
 
 def _telling(file: SourceFile, site: Site) -> Iterator[ast.AST]:

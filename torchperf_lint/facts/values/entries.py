@@ -76,6 +76,7 @@ def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> 
     if isinstance(node.value, ast.Attribute) and (kept := entry_of_attribute(values, node, base, frame)) is not None:
         return kept
     stored, always = _put_there(values, node, key, frame)
+    stored, always = _put_here(values, node, key, frame)
     literal = [value for name, value in base.entries if name == key and not always]
     return join([*literal, *stored]) if literal or always else None
 
@@ -86,7 +87,7 @@ def _moved_entry(values: Values, node: ast.Subscript, key: str, batch: Value, fr
         return _put_since(values, node, key, frame)
     if batch.kind != "batch" or batch.device != HOST:
         return None
-    stored, always = _put_there(values, node, key, frame)
+    stored, always = _put_here(values, node, key, frame)
     found = join(stored) if always else UNKNOWN
     return found if found.kind == "tensor" and found.device == DEVICE else None
 
@@ -99,7 +100,7 @@ def _put_since(values: Values, node: ast.Subscript, key: str, frame: Frame) -> V
     moved = moved_in_place(values, node.value.id, frame, body)
     if moved is None:
         return None
-    stored, always = _put_there(values, node, key, frame, body.at(moved.statement, end=True))
+    stored, always = _put_here(values, node, key, frame, body.at(moved.statement, end=True))
     return join(stored) if always else UNKNOWN if stored else None
 
 
@@ -114,18 +115,25 @@ def put_into(values: Values, name: str, body: Body, frame: Frame) -> tuple[tuple
     )
 
 
-def _put_there(
+def _put_here(
     values: Values, node: ast.Subscript, key: str, frame: Frame, since: Position = (0, 0)
 ) -> tuple[list[Value], bool]:
     """What the function itself puts there, `out["loss"] = loss`, and whether it always does before it is asked for."""
+    return put_there(values, node.value.id, key, frame, since) if isinstance(node.value, ast.Name) else ([], False)
+
+
+def put_there(
+    values: Values, name: str, key: str, frame: Frame, since: Position = (0, 0)
+) -> tuple[list[Value], bool]:
+    """What a function puts under a key of what a name stands for, and whether it always does before a place in it."""
     body = values.body(frame.path)
-    if body is None or not isinstance(node.value, ast.Name):
+    if body is None:
         return [], False
     found: list[ast.expr] = []
     around = body.block_of(frame.function, frame.at)
-    written = body.put_under(frame.function, node.value.id).get(key, ())
+    written = body.put_under(frame.function, name).get(key, ())
     before = [value for value in written if since < body.at(value) < frame.at]
-    before = [value for value in before if not bound_again(body, frame, node.value.id, value)]
+    before = [value for value in before if not bound_again(body, frame, name, value)]
     for value in reversed(before[-_WRITES:]):
         if body.at(value, end=True) >= frame.at:
             continue  # `out["x"] = out["x"].cpu()` asks for what was there before

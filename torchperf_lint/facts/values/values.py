@@ -19,7 +19,7 @@ from torchperf_lint.facts.devices.step_batches import compared, one_tensor, take
 from torchperf_lint.facts.hotness.hotness import Hotness
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.values import attributes, calls, iteration, names, results, usage
+from torchperf_lint.facts.values import attributes, calls, iteration, names, put_by_callers, results, usage
 from torchperf_lint.facts.values.entries import any_entry, entry_of, named_entries
 from torchperf_lint.facts.values.graph_data import graph_data
 from torchperf_lint.facts.values.made_numbers import made_a_number
@@ -243,7 +243,7 @@ class Values:
         of_graph = graph_data(self.index.outlines[frame.path], node, base)
         if of_graph is not None:
             return of_graph
-        return usage.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
+        return put_by_callers.entry_of_unknown(self, node, frame) if base.kind == "unknown" else UNKNOWN
 
     def binary(self, node: ast.BinOp, frame: Frame) -> Value:
         """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
