@@ -75,7 +75,6 @@ def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> 
         return None
     if isinstance(node.value, ast.Attribute) and (kept := entry_of_attribute(values, node, base, frame)) is not None:
         return kept
-    stored, always = _put_there(values, node, key, frame)
     stored, always = _put_here(values, node, key, frame)
     literal = [value for name, value in base.entries if name == key and not always]
     return join([*literal, *stored]) if literal or always else None
