@@ -21,8 +21,6 @@ def statement(code):
 
 
 RARE = [
-    ("get_vis", "debug", False),
-    ("not self.return_vis", "debug", True),
     ("self.log_freq", "cadence", False),
     ("info_freq", "cadence", False),
     ("self.freq_eval > 0", "cadence", False),

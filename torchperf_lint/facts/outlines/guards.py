@@ -66,7 +66,7 @@ _LOG_FLAGS = frozenset({"log", "do_log", "log_flag"})
 """Flags by which a step's caller says that this one is to be logged: `log=step % self.every == 0`."""
 _DEBUG_NAME = pattern(
     r"^_?(?:debug\w*|is_debug|\w+_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
-    r"save_(?:\w+_)?(?:scans|ima?ge?s?|pictures?|pics?|fig(?:ure)?s?|plots?|vis\w*|videos?|renders?)|(?:do|get|make|draw|return|show|wandb|mlflow)_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|(?:\w+_)?gui|(?:\w+_)?viewer|benchmark\w*|do_bench\w*|"
+    r"save_(?:\w+_)?(?:scans|ima?ge?s?|pictures?|pics?|fig(?:ure)?s?|plots?|vis\w*|videos?|renders?)|do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|(?:\w+_)?gui|(?:\w+_)?viewer|benchmark\w*|do_bench\w*|"
     r"log_grad(?:ient)?s?(?:_norms?)?|speed_?tests?|(?:nan|anomaly)_detect(?:ion)?|detect_(?:nans?|anomal(?:y|ies))|isEnabledFor)$",
     re.IGNORECASE,
 )
