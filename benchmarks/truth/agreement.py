@@ -70,11 +70,22 @@ def report(what: str, pairs: list[tuple[str, str]]) -> None:
         print(f"  {number} {a} by the first, {b} by the second")
 
 
+def report_found(pairs: list[tuple[str, str]]) -> None:
+    """What each reader finds of the places that the other would change: what recall is to a linter."""
+    counted = Counter(pairs)
+    first, second = (sum(n for pair, n in counted.items() if pair[reader] == "TP") for reader in (0, 1))
+    both = counted["TP", "TP"]
+    print(f"of the places that the first reader would change the second names {both} of {first} ({both / first:.2f}),")
+    print(f"of those that the second would change the first names {both} of {second} ({both / second:.2f})")
+
+
 def main() -> int:
     first, second = labels(FOLDER / "sites.tsv"), labels(FOLDER / "second.tsv")
     report("sites", [(first[key], label) for key, label in second.items()])
     report("places in whole files", of_whole_files())
-    report("places in training scripts", of_scripts())
+    scripts = of_scripts()
+    report("places in training scripts", scripts)
+    report_found(scripts)
     return 0
 
 
