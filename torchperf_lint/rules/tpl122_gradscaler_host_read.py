@@ -21,9 +21,9 @@ class GradscalerHostRead(SourceRule):
     ## What it does
     Flags `Adam`, `AdamW` and `SGD` of torch, made without `fused=True`, where `GradScaler.step` steps them in a
     training loop, where all that may make the optimizer is in sight, in other functions and files too (info, and only
-    `possible`: of ten such places not one was worth a change to those who read whole programs; a run says what the
-    wait costs); and `GradScaler.get_scale()` and `state_dict()["scale"]` in a training loop, where the number is not
-    compared with another.
+    `possible`: those who read whole programs asked for no change there; a run says what the wait costs); and
+    `GradScaler.get_scale()` and `state_dict()["scale"]` in a training loop, where the number is not compared with
+    another.
 
     ## Why it is slow
     `GradScaler.step` reads from the device whether any gradient was infinite, and skips the step on the host. The

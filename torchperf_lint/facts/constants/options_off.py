@@ -5,8 +5,8 @@
         if args.log_wandb:              # who starts the program without it never comes here
             wandb.log({"mask": mask.cpu().numpy()})
 
-Readers judge a file by the options that it has by default: of thirteen such findings that they decided or called a
-matter of taste, not one was worth a change. Scripts and pages that start the program with the option say otherwise.
+Readers judge a file by the options that it has by default. Scripts and pages that start the program with the option
+say otherwise.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _is_off(project: Project, path: str, option: ast.expr) -> bool:
     answers = _asked.setdefault(project, {})
     name = option_named(option)
     if name not in answers:
-        answers[name] = _is_asked_for(project, name, [f.lstrip("-") for _, call in declared for f in flags(call)])
+        answers[name] = _is_asked_for(project, option, [f.lstrip("-") for _, call in declared for f in flags(call)])
     return not answers[name]
 
 
@@ -92,8 +92,9 @@ def _is_written_out(declaration: ast.Call) -> bool:
     return None not in said and ("default" in said or isinstance(said.get("action"), ast.Constant))
 
 
-def _is_asked_for(project: Project, name: str, given: list[str]) -> bool:
+def _is_asked_for(project: Project, option: ast.expr, given: list[str]) -> bool:
     """Whether code sets an option, or any command line in sight holds it."""
+    name = option_named(option)
     stored = re.compile(rf"\.{re.escape(name)}\s*=(?!=)(?!\s*(?:False|None|0)\b)|[\"']{re.escape(name)}[\"']\s*:")
     texts = [project.text(path) for path in files_with(project, name)]
     if any(stored.search(text) for text in texts):
@@ -101,14 +102,11 @@ def _is_asked_for(project: Project, name: str, given: list[str]) -> bool:
     spelled = ("[-_]".join(map(re.escape, re.split("[-_]", one))) for one in given)
     flag = re.compile("|".join(rf"--?{one}(?![\w-])" for one in spelled))
     shown = sum(len(flag.findall(text)) for text in texts)
-    written = sum(len(flag.findall(ast.unparse(call))) for _, call in _every(project, name))
+    everywhere = declarations(project, option, "")
+    written = sum(len(flag.findall(ast.unparse(call))) for _, call in everywhere)
     beside = project.hotness.programs.beside
     named = re.search(rf"\b{re.escape(name)}\b", beside.settings or "") is not None
     return shown > written or named or flag.search(_COMMENTS.sub("", beside.commands)) is not None
-
-
-def _every(project: Project, name: str) -> list[tuple[str, ast.Call]]:
-    return list(declarations(project, ast.parse(f"args.{name}", mode="eval").body, ""))
 
 
 def _spans(node: ast.AST, line: int) -> bool:
