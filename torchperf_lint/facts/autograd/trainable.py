@@ -21,6 +21,8 @@ _LAYERS = frozenset(
 """Classes of torch.nn whose parameters are worth a saving."""
 _TRANSFORMS = pattern(r"^torch(?:audio|vision)\.transforms\.(?:\w+\.)*\w+\(\)$")
 """Their kernels and tables are buffers."""
+_MOVED = pattern(r"(?:\.(?:to|cuda|cpu|half|float|double|eval|train|requires_grad_)\(\))+$")
+"""Methods of a module that give the module itself."""
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
 _LIBRARIES = pattern(
     r"^(?:torchvision\.models\.[\w.]+|timm\.create_model|timm\.models\.[\w.]*create_model|torch\.hub\.load|"
@@ -101,8 +103,9 @@ def _stops(project: Project, cls: Thing) -> bool:
 
 
 def is_without_parameters(dotted: str) -> bool:
-    """Whether what is made by a class of torch's has no parameters: `torch.nn.Upsample()`, a transform."""
-    return is_plain_layer(dotted) or _TRANSFORMS.match(dotted) is not None
+    """Whether what is made by a class of torch's, and moved, has no parameters: `torch.nn.Upsample()`, a transform."""
+    made = _MOVED.sub("", dotted)
+    return is_plain_layer(made) or _TRANSFORMS.match(made) is not None
 
 
 def trainable_parts(project: Project, cls: Thing) -> dict[str, str]:

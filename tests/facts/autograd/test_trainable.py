@@ -1,0 +1,27 @@
+"""Modules whose parameters take gradients, and those that have none."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchperf_lint.facts.autograd.trainable import is_without_parameters
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.nn.Upsample()",
+        "torchaudio.transforms.Resample()",
+        "torchaudio.transforms.Resample().cuda()",
+        "torchvision.transforms.v2.Resize().to().eval()",
+    ],
+)
+def test_layers_and_transforms_without_parameters_wherever_they_were_moved(made):
+    assert is_without_parameters(made)
+
+
+@pytest.mark.parametrize(
+    "made", ["torch.nn.Linear().cuda()", "torchaudio.transforms.Resample().kernel()", "Resample()"]
+)
+def test_what_has_some_or_is_not_known(made):
+    assert not is_without_parameters(made)
