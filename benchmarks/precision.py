@@ -180,13 +180,16 @@ def agreed(first: list[Site], second: list[Site]) -> list[Site]:
     return sites
 
 
-def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
-    """The labelled sites of a part, BORDERLINE where two readers differ; a line that changed since is an error."""
+def read_sites(directories: dict[str, Path], part: str, draw: str | None = None) -> list[Site]:
+    """The labelled sites of a part, BORDERLINE where two readers differ; a line that changed since is an error.
+
+    `draw`: only the files labelled whole that were drawn so (`eighth`).
+    """
     sites = []
     again = {(place, line, row["code"]): row["label"] for place, line, row in _rows("files_second.tsv")}
     for table in ("sites.tsv", "files.tsv", "families.tsv"):
         for place, line, row in _rows(table):
-            if part == "all" or (part == "aside") == aside(place):
+            if draw in {None, row["pattern"]} and (part == "all" or (part == "aside") == aside(place)):
                 if line and _digest(directories[place[0]] / place[1], line) != row["sha1"]:
                     raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
                 whole = row["stratum"] == "whole"
@@ -194,7 +197,7 @@ def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
                 label = row["label"] if second == row["label"] else "BORDERLINE"
                 sites.append(Site(place, line, int(row["end_line"]), row["code"], label, whole))
     # What the first reader of a whole file did not list, and the second one would.
-    for (place, line, code), label in again.items():
+    for (place, line, code), label in again.items() if draw is None else ():
         if label != "FP" and (part == "all" or (part == "aside") == aside(place)):
             sites.append(Site(place, line, line, code, "BORDERLINE", whole=True))
     return once_each(sites)
@@ -393,14 +396,14 @@ def main() -> int:
     parser.add_argument("--only-ours", action="store_true", help="leave the peers out")
     parser.add_argument("--verbose", action="store_true", help="name what was missed, wrong, or a trap")
     parser.add_argument("--scripts", action="store_true", help="score repositories instead, each in DIR/OWNER+NAME")
-    parser.add_argument("--draw", help="of the scripts, one draw only: `pattern` in truth/scripts.tsv")
+    parser.add_argument("--draw", help="one draw only: `pattern` in truth/scripts.tsv or files.tsv")
     options = parser.parse_args()
     if options.scripts:
         directories = {path.name.replace("+", "/"): path for path in options.directory.iterdir() if "+" in path.name}
         every = read_scripts(directories, options.part, options.draw)
     else:
         directories = packages.unpacked(options.directory)
-        every = read_sites(directories, options.part)
+        every = read_sites(directories, options.part, options.draw)
     # A site whose code no tool of the table claims to find counts for nobody; a finding there is still wrong.
     sites = [s for s in every if s.label != "TP" or families_of(s.code)]
     print(f"{len(sites)} rows of part {options.part!r}{' of the scripts' if options.scripts else ''}: ", end="")
