@@ -12,6 +12,7 @@ from torchperf_lint.facts.copies.moves import Repeated, repeated_move
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.hoisting import before_the_loop
+from torchperf_lint.facts.indexing.listed_after_move import listed_after_move
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -125,6 +126,15 @@ class MovedInHotCode(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
             fix=before_the_loop(site) if moved.kind == "module" else None,
+            related=[
+                file.related(
+                    file.path,
+                    *file.start(subscript),
+                    "a list is copied there as well: index on the host, before the move, and move what is taken",
+                    len(file.source(subscript)),
+                )
+                for subscript in (listed_after_move(site) if moved.kind == "tensor" else ())
+            ],
             root_cause=f"{self.code}: {file.brief(site.receiver)} in function {site.function}",
         )
 

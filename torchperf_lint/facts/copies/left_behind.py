@@ -55,7 +55,7 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
                     continue
                 if _is_taken_from(part, attribute.attr) and builds(values, FunctionKey(cls.path, function)):
                     continue
-                told = None if buffer else _set_to(values, cls, function, part, attribute.attr, several)
+                told = None if buffer else set_to(values, cls, function, part, attribute.attr, several)
                 if told is None:
                     return None
                 found.append(told)
@@ -185,7 +185,8 @@ def _alternatives(value: ast.expr) -> list[ast.expr]:
     return [part for part in parts if not is_none(part)]
 
 
-def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str, several: bool) -> LeftBehind | None:
+def set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str, several: bool) -> LeftBehind | None:
+    """The attribute `name` as one assignment of a method of a class leaves it; None unless that is on the host."""
     body = values.body(cls.path)
     assert body is not None
     frame = Frame(cls.path, function, body.at(value))

@@ -11,6 +11,7 @@ from torchperf_lint.facts.copies.called_like_modules import called_like_a_module
 from torchperf_lint.facts.copies.computed import computed_left_behind
 from torchperf_lint.facts.copies.held_around import held_around
 from torchperf_lint.facts.copies.host_data import made_on_host
+from torchperf_lint.facts.copies.kept_beside import kept_beside
 from torchperf_lint.facts.copies.kept_by_objects import kept_by_object
 from torchperf_lint.facts.copies.kept_samples import kept_by_sample
 from torchperf_lint.facts.copies.left_behind import left_behind
@@ -63,7 +64,8 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     receiver = _uncut(receiver)
     if isinstance(receiver, ast.Attribute):
-        return _kept_by_another(site, receiver)
+        beside = kept_beside(site, receiver)
+        return Repeated("tensor", beside) if beside is not None else _kept_by_another(site, receiver)
     if not isinstance(receiver, ast.Name):
         return None
     given = _given_held(site, receiver.id) or _from_around(site, receiver)
