@@ -32,3 +32,19 @@ def test_an_unknown_function_of_host_tensors(made, host):
     found = value_of(CODE.format(made), "x")
     assert found.kind == "tensor"
     assert (found.device == HOST) is host
+
+
+@pytest.mark.parametrize(
+    ("promised", "kind"),
+    [
+        ("Optional[int]", "plain"),
+        ("Union[int, None]", "plain"),
+        ('"typing.Union[int, float]"', "plain"),
+        ("list[int]", "sequence"),
+        ("Optional[List[int]]", "sequence"),
+        ("tuple[int, None]", "sequence"),
+    ],
+)
+def test_a_number_or_none_is_no_container(promised, kind):
+    code = f"def place(x) -> {promised}:\n    return x.place\n\n\ndef use(x):\n    y = place(x)\n    return y\n"
+    assert value_of(code, "y").kind == kind

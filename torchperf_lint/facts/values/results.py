@@ -65,6 +65,8 @@ _ANEW = frozenset({"tensor", "from_numpy", "numpy", "tolist", "item"}) | api.LEG
 _CONVERTS = frozenset("float long int half double bool".split())
 _BARE_CONTAINER = pattern(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
 """`-> list` says nothing of what is in it."""
+_OF_SEVERAL = pattern(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b")
+"""`-> Optional[int]` is one number, or none."""
 
 
 def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -> Value:
@@ -336,7 +338,7 @@ def _plain_returned(values: Values, key: FunctionKey, hint: ast.expr | None, bod
         return None
     if "[" in promised and gives_dicts_of_dicts(body, key.index):
         return None
-    return sequence(PLAIN) if "[" in promised else PLAIN
+    return sequence(PLAIN) if "[" in promised and _OF_SEVERAL.search(promised) else PLAIN
 
 
 def _given(values: Values, node: ast.expr, frame: Frame) -> Value:
