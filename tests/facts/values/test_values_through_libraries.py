@@ -12,7 +12,7 @@ import functools
 import lpips, timm, torchmetrics
 import torchvision.models as models
 from collections import namedtuple
-from einops import einsum
+from einops import einsum, rearrange
 from functools import partial
 from typing import NamedTuple
 from torch.distributions import Normal, kl_divergence
@@ -165,3 +165,8 @@ def test_functions_of_a_detection_library(expression, kind):
 )
 def test_bounds_leave_a_tensor_where_it_is(expression, device):
     assert found(expression).device == device
+
+
+def test_a_list_of_tensors_rearranged_is_one_tensor():
+    value = found('rearrange([x, x], "l n -> n l")')
+    assert (value.kind, value.device) == ("tensor", DEVICE)

@@ -154,15 +154,17 @@ def _of_tensors(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Va
     if not gives:
         return None
     if gives == tensor_functions.SAME:
-        return values.of(node.args[0], frame) if node.args else None
+        given = values.of(node.args[0], frame) if node.args else None
+        joined = given is not None and given.kind == "sequence" and dotted.startswith("einops.")
+        return given.item if joined and given is not None else given  # a list of tensors becomes one
     if gives in (tensor_functions.TENSOR_ON_DEVICE, tensor_functions.TENSORS_ON_DEVICE):
         made = tensor(DEVICE, f"what `{short_name(dotted)}` renders, which is on the device")
         return made if gives == tensor_functions.TENSOR_ON_DEVICE else sequence(made, (made, made))
     if gives == tensor_functions.TENSORS:
         return sequence(_computed(values, node, dotted, frame))
     if gives == tensor_functions.COMPUTED:
-        given = (values.of(argument, frame) for argument in node.args[:_FIRST])
-        if not any(value.kind == "tensor" for value in given):
+        first = (values.of(argument, frame) for argument in node.args[:_FIRST])
+        if not any(value.kind == "tensor" for value in first):
             return None
     return _computed(values, node, dotted, frame)
 
