@@ -11,6 +11,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.copies.modules_given import takes_modules
 from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
+from torchperf_lint.facts.devices.step_batches import is_from_a_loader
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.copy_fixes import without_blocking
@@ -163,7 +164,7 @@ class BlockingBatchTransfer(SourceRule):
             if site.hot is None or site.hot.kind not in _KINDS or not is_blocking(site.call):
                 continue
             batch = batch_copy(project.values, site.call, site.frame)
-            if site.hot.kind == "forward" and (batch is None or not batch.origins):
+            if site.hot.kind == "forward" and (batch is None or not is_from_a_loader(batch)):
                 continue
             own = own_move(site, batch) if batch is not None else None
             if own is not None and waits_for_nothing(project, own):
@@ -395,6 +396,5 @@ def _may_be_a_container(file: SourceFile, site: Site) -> bool:
         return True
     if file.outline.imports_from(*_GRAPHS):
         return True
-    return file.outline.imports_from(*_OWN_CONTAINERS) and not is_part(
-        file.project.values, site.receiver.id, site.frame
-    )
+    held = file.outline.imports_from(*_OWN_CONTAINERS)
+    return held and not is_part(file.project.values, site.receiver.id, site.frame)

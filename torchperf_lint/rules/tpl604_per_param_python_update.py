@@ -18,6 +18,7 @@ from torchperf_lint.facts.optimizers.foreach_forms import updating
 from torchperf_lint.facts.optimizers.parameter_loops import (
     BLEND,
     CHANGE,
+    COPY,
     DESCENT,
     GATHER,
     OPTIMIZER,
@@ -38,10 +39,10 @@ class PerParamPythonUpdate(SourceRule):
     Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
     step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, take
     the step of plain SGD by hand, add what is kept for each parameter (perturbations), add up gradients or their
-    squares, or are the whole update of an optimizer of your own, where `torch._foreach_*` has a form of every
-    operation, or copy the parts of one flat tensor back, `p.copy_(part)` for those that `_unflatten_dense_tensors`
-    gives, or add a norm of each parameter to the loss.
-    Optimizers, such penalties, and loops that treat parameters by their names, are reported as info. Under a
+    squares, copy one list into another, `p.data.copy_(master.data)`, or are the whole update of an optimizer of your
+    own, where `torch._foreach_*` has a form of every operation, or copy the parts of one flat tensor back,
+    `p.copy_(part)` for those that `_unflatten_dense_tensors` gives, or add a norm of each parameter to the loss.
+    Optimizers, such penalties, copies, and loops that treat parameters by their names, are reported as info. Under a
     `target-torch` before 2.0 only averages are asked for, and nothing before 1.9.
 
     ## Why it is slow
@@ -122,7 +123,8 @@ class PerParamPythonUpdate(SourceRule):
             return
         for update in updates(file):
             # What bounds gradients or makes an optimizer of one's own came over the years; to blend takes two forms.
-            if update.kind in (BLEND, GATHER) or not project.must_run_before(2, 0):
+            since = _SINCE.get(update.kind, (2, 0))
+            if since is None or not project.must_run_before(*since):
                 yield self._found(file, project, update)
         for spot in copied_from_flat(file) if not project.must_run_before(2, 1) else ():
             yield self._copied_back(file, spot)
@@ -175,7 +177,7 @@ class PerParamPythonUpdate(SourceRule):
 
     def _found(self, file: SourceFile, project: Project, update: Update) -> Finding:
         hot = update.spot.hot
-        mild = update.named or update.kind == OPTIMIZER
+        mild = update.named or update.kind in (OPTIMIZER, COPY)
         instead = _BEFORE_LERP if update.kind == BLEND and project.must_run_before(2, 0) else _INSTEAD[update.kind]
         if update.kind == BLEND and not project.must_run_before(2, 1):
             instead += _AVERAGED
@@ -227,7 +229,10 @@ _DOES = {
     DESCENT: "takes the step of plain SGD by hand,",
     SHIFT: "adds to each parameter what is kept for it,",
     GATHER: "adds up gradients, or what is computed of them,",
+    COPY: "copies one set of tensors into another",
 }
+_SINCE: dict[str, tuple[int, int] | None] = {BLEND: None, GATHER: None, COPY: (2, 1)}
+"""The release from which on a kind of loop is told of, where that is not 2.0; None for any that has lists at all."""
 _INSTEAD = {
     BLEND: "blend whole lists in one call, `torch._foreach_lerp_(averages, parameters, 1 - decay)`",
     CHANGE: "gather the tensors in a list, `grads = [p.grad for p in ... if p.grad is not None]`, and change all of "
@@ -236,6 +241,8 @@ _INSTEAD = {
     "`torch._foreach_add_(parameters, shifts, alpha=scale)` once",
     GATHER: "gather both in lists, in the same order, and add all of them in one call: `torch._foreach_add_(kept, "
     "gradients)`, or of squares `torch._foreach_addcmul_(kept, gradients, gradients)`",
+    COPY: "gather both in lists, in the same order, and copy all of them at once, `torch._foreach_copy_(into, of)`, "
+    "which converts as `copy_` does; of gradients, those that are there",
     OPTIMIZER: "gather parameters, gradients and states in lists, and call `torch._foreach_mul_`, "
     "`torch._foreach_add_`, `torch._foreach_addcdiv_` ... once for each list, as torch's own optimizers do",
     DESCENT: "let `torch.optim.SGD(model.parameters(), lr)` do it, which is the same step in a few kernels for all "

@@ -156,3 +156,21 @@ def test_lists_that_code_puts_together(body, kind):
 
 def test_what_a_helper_draws_is_different_each_time():
     assert listed("rows = self.window(self.sizes, 'flat')", "[random.random() for _ in n]") is None
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("for instances in n:\n    h, w = instances.image_size\n    rows = [w, h, w, h]", SHAPE),
+        ("for meta in n:\n    h, w, _ = meta['img_shape']\n    rows = [w, h, w, h]", SHAPE),
+        ("for meta in n:\n    h, w = meta['pad_shape'][:2]\n    rows = [h / 2, w / 2]", SHAPE),
+        ("for target in n:\n    h, w = target['orig_size']\n    rows = [w, h, w, h]", None),
+        ("for target in n:\n    h, w = target.image_sizes\n    rows = [w, h]", None),
+        ("for instances in n:\n    rows = [instances.score, instances.label]", None),
+        ("size = self.net(x)\nrows = [size.image_size.exp()]", None),
+    ],
+)
+def test_sizes_of_images_that_records_hold(body, kind):
+    first, _, last = body.rpartition("\n")
+    indent = " " * (len(last) - len(last.lstrip()))
+    assert listed(f"{first}\n{last}\n{indent}answer = rows") == kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import value_of
 
-from torchperf_lint.facts.values.value import ANYWHERE, DEVICE
+from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, HOST
 from torchperf_lint.model import Confidence
 
 TRAINER = """
@@ -125,3 +125,25 @@ def test_a_part_that_is_used_as_a_tensor_elsewhere_is_one():
 
 def test_the_device_of_a_part_is_the_device():
     assert shown(of_lightning("batch['x'].device")) == ("torch_device", DEVICE)
+
+
+RECORDS = """
+    from {library}.modeling import META_ARCH_REGISTRY
+
+    class Detector(nn.Module):
+        def forward(self, {given}):
+            see([{taken} for record in {given}])
+    """
+
+
+@pytest.mark.parametrize(
+    ("library", "given", "taken", "expected"),
+    [
+        ("detectron2", "batched_inputs", "record['image']", ("batch", HOST)),
+        ("detectron2", "batched_inputs", "record['instances']", ("unknown", ANYWHERE)),
+        ("detectron2", "samples", "record['image']", ("unknown", ANYWHERE)),
+        ("another", "batched_inputs", "record['image']", ("unknown", ANYWHERE)),
+    ],
+)
+def test_the_image_of_a_record_of_detectron2(library, given, taken, expected):
+    assert shown(value_of(RECORDS.format(library=library, given=given, taken=taken), taken)) == expected

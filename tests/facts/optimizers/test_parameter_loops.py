@@ -7,7 +7,7 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.optimizers.parameter_loops import BLEND, CHANGE, DESCENT, OPTIMIZER, updates
+from torchperf_lint.facts.optimizers.parameter_loops import BLEND, CHANGE, COPY, DESCENT, OPTIMIZER, updates
 
 STEP = """\
 def train(model: nn.Module, ema: nn.Module, loader, optimizer, criterion, d):
@@ -47,7 +47,16 @@ def _kinds(text: str) -> list[str]:
         ("p, v in zip(model.parameters(), s)", "v.mul_(0.9).add_(p.grad, alpha=0.1); p.add_(v.sign(), alpha=d)", []),
         ("p, v in zip(model.parameters(), s)", "g = p.grad; v.mul_(0.9).add_(g, alpha=0.1); p.add_(v.sign())", []),
         ("p, v in zip(model.parameters(), s)", "p.mul_(0.99); p.add_(p.grad.sign(), alpha=0.01)", []),
-        ("q, p in zip(ema.parameters(), model.parameters())", "q.data.copy_(p.data)", []),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.data.copy_(p.data)", [COPY]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.copy_(p.detach().float())", [COPY]),
+        ("q, p in zip(half_params, params)", "q.grad.data.copy_(p.grad.data)", [COPY]),
+        ("(n, q), p in zip(ema.named_parameters(), model.parameters())", "q.data.copy_(p)", [COPY]),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.copy_(p * d)", []),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.copy_(q.detach())", []),
+        ("q, p in zip(ema.parameters(), model.parameters())", "q.copy_(p); print(q)", []),
+        ("q, p in zip(ema.buffers(), model.buffers())", "q.copy_(p)", []),
+        ("p in model.parameters()", "p.data.copy_(d)", []),
+        ("p, part in zip(params, _unflatten_dense_tensors(d, params))", "p.data.copy_(part)", []),
         ("p in model.parameters()", "p.grad.mul_(d)", [CHANGE]),
         ("p in model.parameters()", "p.grad *= d", [CHANGE]),
         ("p in model.parameters()", "p.data.clamp_(-d, d)", [CHANGE]),

@@ -36,6 +36,11 @@ _OF_SHAPES = pattern(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_lis
 _SIDES = pattern(r"(?:^|_)(?:height|width|[hw])$")
 """Parameters that hand on one side of an input, where they are annotated as one number, or the other side is, too."""
 _OTHER_SIDES = {"height": "width", "width": "height", "h": "w", "w": "h"}
+_OF_AN_INPUT = pattern(r"^(?:image_size|(?:img|ori|pad|batch_input|pad_img)_shape)$")
+"""What detectron2's `Instances` and mmdetection's records of a sample hold of its image: two numbers, or three.
+
+In DETR, `orig_size` is a tensor, and in LLaVA `image_sizes`.
+"""
 _SETTINGS = pattern(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"scalings?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
@@ -74,6 +79,11 @@ _OTHER = pattern(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 def is_configuration(node: ast.expr) -> bool:
     """Whether an expression names an object that holds settings: `self.cfg`, `config.model`, `args`."""
     return _CONFIGURATION.search(chain(node)) is not None
+
+
+def is_size_of_an_input(name: str) -> bool:
+    """Whether an attribute or entry of a record of a sample, of which no more is known, is the size of its image."""
+    return _OF_AN_INPUT.search(name) is not None
 
 
 def unpacks_settings(call: ast.Call) -> bool:

@@ -10,7 +10,14 @@ from weakref import WeakKeyDictionary
 from torchperf_lint.facts.bindings.bound_alike import BINDS
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.constants.class_body import assigned_in_class, is_field, is_property_of_numbers
-from torchperf_lint.facts.constants.configured import CONFIGURED, LITERAL, SHAPE, is_configuration, loosest
+from torchperf_lint.facts.constants.configured import (
+    CONFIGURED,
+    LITERAL,
+    SHAPE,
+    is_configuration,
+    is_size_of_an_input,
+    loosest,
+)
 from torchperf_lint.facts.constants.held import (
     LIST_CHANGES,
     builds,
@@ -49,7 +56,7 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
         return LITERAL
     own = _owner(look, node.value)
     if own is None:
-        return _of_record(look, node, depth)
+        return SHAPE if _is_size(look, node, node.attr) else _of_record(look, node, depth)
     getter = look.values.index.method(own, node.attr)
     if getter is not None and "property" in look.values.index.function(getter).decorators:
         return _of_property(look, getter, own, node.attr, depth)
@@ -57,6 +64,20 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     # What a module was built with is the same at every step; what a list takes from it are numbers.
     built = held is None and depth > 0 and held_since_construction(look.values, node, look.frame)
     return CONFIGURED if built else held
+
+
+def of_entry(look: Look, node: ast.Subscript) -> str | None:
+    """Why an entry by a written key is the same at every step: of a configuration, or the size of a sample's image."""
+    if not isinstance(node.slice, ast.Constant):
+        return None
+    if is_configuration(node.value):
+        return CONFIGURED
+    return SHAPE if _is_size(look, node, str(node.slice.value)) else None
+
+
+def _is_size(look: Look, node: ast.expr, name: str) -> bool:
+    """Whether a part of a record is the size of its image: `h, w = instances.image_size`, `meta["img_shape"]`."""
+    return is_size_of_an_input(name) and look.values.of(node, look.frame).kind in ("unknown", "plain", "sequence")
 
 
 def is_of_constants(look: Look, node: ast.expr) -> bool:

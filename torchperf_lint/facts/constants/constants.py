@@ -30,13 +30,12 @@ from torchperf_lint.facts.constants.configured import (
     LITERAL,
     SHAPE,
     holds_others,
-    is_configuration,
     is_mode,
     loosest,
     setting,
     unpacks_settings,
 )
-from torchperf_lint.facts.constants.constant_attributes import of_attribute
+from torchperf_lint.facts.constants.constant_attributes import of_attribute, of_entry
 from torchperf_lint.facts.constants.constant_calls import of_call, part_given_back
 from torchperf_lint.facts.constants.filled_arrays import is_drawn_into
 from torchperf_lint.facts.constants.held import LIST_CHANGES
@@ -202,8 +201,9 @@ class Look:
 
     def item(self, node: ast.Subscript, depth: int) -> str | None:
         """Of a shape any part; of a list only one that no step chooses."""
-        if isinstance(node.slice, ast.Constant) and is_configuration(node.value):
-            return CONFIGURED
+        named = of_entry(self, node)
+        if named is not None:
+            return named
         base = self.of(node.value, depth + 1)
         if base == SHAPE or base is None:
             return base

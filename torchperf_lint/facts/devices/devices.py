@@ -10,6 +10,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.devices.device_attributes import is_host_attribute
 from torchperf_lint.facts.devices.imported_devices import is_imported_host
+from torchperf_lint.facts.devices.looked_up_on_host import is_looked_up_on_host
 from torchperf_lint.facts.devices.spread_devices import spread_device, spreads
 from torchperf_lint.facts.devices.tensor_types import type_of_tensor
 from torchperf_lint.facts.devices.types_as_text import type_named
@@ -72,6 +73,7 @@ def _of_value(values: Values, node: ast.expr, frame: Frame) -> str | None:
         return None
     if value.kind in ("unknown", "plain", "object") and _DEVICE_NAME.search(name):
         on_host = is_host_attribute(values, node, frame) or _assigned_string(values, node, frame) == HOST
+        on_host = on_host or is_looked_up_on_host(values, node, frame)
         return HOST if on_host else DEVICE
     return None
 

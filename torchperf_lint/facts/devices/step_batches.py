@@ -14,7 +14,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.outlines.records import Function, Parameter
 from torchperf_lint.facts.roles.framework_hooks import is_lightning, is_trainer
 from torchperf_lint.facts.syntax import torch_api as api
-from torchperf_lint.facts.values.value import DEVICE, Value
+from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Value, mapping, sequence
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -30,6 +30,7 @@ _NUMBERS_OF_MANY = frozenset("sum mean max min any all argmax argmin amax amin n
 _CONVERSIONS = frozenset("long float int bool half double type detach".split())
 _SHAPES = frozenset("squeeze view reshape transpose swapaxes flatten expand repeat".split())
 """Methods that lay out the elements of an array anew: what lies on the device is no array."""
+_IN_A_RECORD = "the image of a record that detectron2's loader hands to `forward`"
 _IN_A_STEP = "the batch, which the framework has moved to the device"
 
 
@@ -46,9 +47,25 @@ def batch_of_step(index: Index, key: FunctionKey, function: Function, parameter:
     place = next(n for n, each in enumerate(function.parameters) if each.name == parameter.name)
     if function.name in _LIGHTNING_STEPS and (parameter.name == "batch" or (place == 1 and is_lightning(bases))):
         return Value("batch", DEVICE, _IN_A_STEP)
+    if function.name == "forward" and parameter.name == "batched_inputs":
+        return _records() if index.outlines[key.path].imports_from("detectron2") else None
     if function.name == "compute_loss" and place == _INPUTS and is_trainer(bases):
         return Value("batch", DEVICE, _IN_A_STEP)
     return None
+
+
+def _records() -> Value:
+    """What detectron2 hands to `forward`: dicts, of which the image is a tensor on the host.
+
+    What else they hold, `Instances`, has a class of its own with another `to`.
+    """
+    image = Value("batch", HOST, _IN_A_RECORD, Confidence.LIKELY)
+    return sequence(mapping(UNKNOWN, (("image", image),)))
+
+
+def is_from_a_loader(batch: Value) -> bool:
+    """Whether a part of a batch that `forward` moves itself was made by a loader, a known one or its framework's."""
+    return bool(batch.origins) or _IN_A_RECORD in batch.because
 
 
 def prepared_inputs(values: Values, base: Value, name: str) -> Value | None:

@@ -37,12 +37,12 @@ def copied_from_flat(file: SourceFile) -> Iterator[Spot]:
         assert isinstance(loop, ast.For)
         if body is None or spot.hot.kind not in _KINDS:
             continue
-        parts = _parts(body, spot.function, loop)
+        parts = parts_of_flat(body, spot.function, loop)
         if parts and _only_copies(loop, parts):
             yield spot
 
 
-def _parts(body: Body, function: int, loop: ast.For) -> set[str]:
+def parts_of_flat(body: Body, function: int, loop: ast.For) -> set[str]:
     """The variables of a loop that are parts of a flat tensor: `p` of `zip(grads, _unflatten_dense_tensors(...))`."""
     over, target = loop.iter, loop.target
     if not isinstance(over, ast.Call) or chain(over.func) != "zip" or not isinstance(target, ast.Tuple | ast.List):

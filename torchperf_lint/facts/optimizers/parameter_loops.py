@@ -4,8 +4,9 @@
         q.mul_(decay).add_(p, alpha=1 - decay)                        p.grad.mul_(scale)
 
 Told from others by what the turns do: they blend two models, change gradients or bound weights, take the step of plain
-SGD by hand, add what is kept for each parameter, gather gradients or their squares, or are the update of an optimizer,
-with nothing in it that has no such form. What the operations are is foreach_forms.py's business.
+SGD by hand, add what is kept for each parameter, gather gradients or their squares, copy one list into another, or are
+the update of an optimizer, with nothing in it that has no such form. What the operations are is foreach_forms.py's
+business.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torchperf_lint.facts.files.host_scripts import hands_out_arrays
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import NOT_KNOWN, Spot
 from torchperf_lint.facts.hotness.hot import Hot
+from torchperf_lint.facts.optimizers.copied_from_flat import parts_of_flat
 from torchperf_lint.facts.optimizers.descents import descends
 from torchperf_lint.facts.optimizers.few_parameters import goes_over_few
 from torchperf_lint.facts.optimizers.foreach_forms import (
@@ -35,6 +37,7 @@ from torchperf_lint.facts.optimizers.helper_blends import given_blends, helper_b
 from torchperf_lint.facts.optimizers.left_to_helpers import helper_of
 from torchperf_lint.facts.optimizers.shifted_parameters import shifts
 from torchperf_lint.facts.optimizers.soft_updates import at_own_pace, paces, softly
+from torchperf_lint.facts.optimizers.whole_copies import copies
 from torchperf_lint.facts.roles.cold import COLD_NAME
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import first_part
@@ -42,6 +45,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 BLEND, CHANGE, OPTIMIZER, DESCENT, SHIFT, GATHER = "blend", "change", "optimizer", "descent", "shift", "gather"
+COPY = "copy"
 _OVER = pattern(r"param|state_dict|grads|buffers|weights|\.(?:keys|items)\(\)")
 _AVERAGES = pattern(
     r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
@@ -109,6 +113,9 @@ def _kind(file: SourceFile, loop: ast.For, function: int, hot: Hot | None) -> st
         return DESCENT
     if changes(loop):
         return CHANGE
+    if copies(loop):
+        body = file.project.body(file.path)
+        return None if body is None or parts_of_flat(body, function, loop) else COPY
     if _of_a_group(loop.iter):
         return None
     return GATHER if gathers(loop) else SHIFT if shifts(loop) else None

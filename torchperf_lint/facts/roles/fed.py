@@ -12,8 +12,17 @@ from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-FEEDS = ("feed_data", "feed_batch", "set_input")
-"""Methods that take the batch."""
+FEEDS = (
+    "feed_train_data",
+    "feed_train_batch",
+    "feed_data",
+    "feed_batch",
+    "feed_inputs",
+    "feed_input",
+    "set_input",
+    "set_inputs",
+)
+"""Methods that take the batch; where a class has one for training and one for all else, that for training first."""
 _TRAINS = ("optimize_parameters", "optimize_weights")
 _OF_A_PACKAGE = pattern(r"^(?!torch\.|pydantic\.)\w+(?:\.\w+)*\.\w*Model$")
 """A base class of another package that is a model: `basicsr.models.sr_model.SRModel`."""
