@@ -20,7 +20,8 @@ from torchperf_lint.facts.fixes.read_later import later
 from torchperf_lint.facts.reads.consequences import DECIDES, INSTEAD, READ, consequence
 from torchperf_lint.facts.reads.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.reads.host_copies import copy_severity, host_copies
-from torchperf_lint.facts.reads.reads import Read, by_default, cause, one_copy, uploaded_before
+from torchperf_lint.facts.reads.kept_by_metrics import by_default
+from torchperf_lint.facts.reads.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reads.stored_on_host import HostStore, host_stores
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.model import Finding, Related, Verdict

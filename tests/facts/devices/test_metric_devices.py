@@ -77,3 +77,19 @@ def test_a_metric_of_ignite(default, expected):
 def test_a_network_is_no_metric():
     code = BASE.format(default="'cpu'", kept="device").replace("Metric", "Net") + OWN.format(attribute="dev")
     assert copies(code.replace("Mean(Metric)", "Other(Net)")) == 0
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("self.total = self.total + {}", 1),
+        ("self.totals[0] += {}", 1),
+        ("self.all.append({})", 0),
+        ("y = {}\n        self.all.append(y)", 0),
+        ("return {}", 0),
+    ],
+)
+def test_what_is_gathered_whole_may_not_fit(kept, expected):
+    own = OWN.format(attribute="dev").replace("self.total += (y_pred - y).abs().sum().to(self.dev)", kept)
+    code = BASE.format(default="'cpu'", kept="device") + own.format("y_pred.sum(0).to(self.dev)")
+    assert copies(code + TRAIN.format(given="")) == expected

@@ -12,7 +12,8 @@ from torchperf_lint.facts.copies.uploaded_by_iterators import had_before
 from torchperf_lint.facts.files.in_sight import steps_in_sight
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.reads.copied_for_nothing import copied_before
-from torchperf_lint.facts.reads.reads import Read, Reading, by_default, copies_in_loops, copy_readings, is_the_result
+from torchperf_lint.facts.reads.kept_by_metrics import by_default
+from torchperf_lint.facts.reads.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
 from torchperf_lint.model import Confidence, Severity
 
 

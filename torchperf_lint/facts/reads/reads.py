@@ -36,7 +36,6 @@ from torchperf_lint.facts.copies.saved_at_once import saved_at_once
 from torchperf_lint.facts.copies.uploaded import uploaded_on
 from torchperf_lint.facts.copies.uploaded_by_callers import uploaded_here_or_before
 from torchperf_lint.facts.copies.uploaded_by_iterators import had_before
-from torchperf_lint.facts.devices.metric_devices import rests_on_host
 from torchperf_lint.facts.element_loops.each_class import asks_each_class
 from torchperf_lint.facts.element_loops.output_elements import element_of_output
 from torchperf_lint.facts.element_loops.repeated import Repeated, reason, repeated
@@ -47,6 +46,7 @@ from torchperf_lint.facts.hotness.hot import Hot, is_offered
 from torchperf_lint.facts.outlines.records import END_OF_FILE
 from torchperf_lint.facts.reads.consequences import EXCUSED, consequence
 from torchperf_lint.facts.reads.copied_for_nothing import is_for_nothing
+from torchperf_lint.facts.reads.kept_by_metrics import by_default
 from torchperf_lint.facts.reads.read_shows import shown_by_read
 from torchperf_lint.facts.reads.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.syntax.chains import last_part
@@ -358,12 +358,6 @@ def _copied(site: Site) -> ast.expr | None:
     target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
     on_host = _is_cpu(site, target) or by_default(site)
     return site.receiver if on_host else None
-
-
-def by_default(site: Site) -> bool:
-    """Whether a call moves to the device of a metric that is the host unless somebody gives another one."""
-    target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
-    return target is not None and rests_on_host(site.file.project.values, target, site.frame)
 
 
 def _is_cpu(site: Site, node: ast.expr | None) -> bool:
