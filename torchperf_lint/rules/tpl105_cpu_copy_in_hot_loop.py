@@ -24,7 +24,7 @@ from torchperf_lint.facts.reads.kept_by_metrics import by_default
 from torchperf_lint.facts.reads.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reads.stored_on_host import HostStore, host_stores
 from torchperf_lint.facts.syntax.chains import chain, last_part
-from torchperf_lint.model import Finding, Related, Verdict
+from torchperf_lint.model import Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _OF_A_METRIC = (
@@ -160,7 +160,7 @@ class CpuCopyInHotLoop(SourceRule):
                 or _later(file, site, receiver),
                 value=read.value,
                 hot=read.hot,
-                severity=copy_severity(file, read),
+                severity=Severity.INFO if by_default(site) else copy_severity(file, read),
                 root_cause=cause(site),
                 leads=False,
                 related=_elsewhere(file, site),

@@ -67,3 +67,8 @@ def test_who_replaces_the_caller_is_not_asked():
 @pytest.mark.parametrize("other", ["return batch, [1, 2, 3]", "return find(batch)"])
 def test_they_may_give_different_things(other):
     assert value(other=other, sizes="object()")[0] != "tensor"
+
+
+def test_what_rests_on_the_host_may_be_moved_later():
+    host = 'return batch["x"].cpu(), torch.zeros(3)'
+    assert value(other=host, sizes="torch.ones(3)")[0] == "unknown"

@@ -1,4 +1,4 @@
-"""What a metric adds up on a device of its own that is the host by default: `self.total += x.sum().to(self._device)`."""
+"""What a metric adds up on a device of its own, by default the host: `self.total += x.sum().to(self._device)`."""
 
 from __future__ import annotations
 

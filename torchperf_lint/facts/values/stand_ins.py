@@ -8,7 +8,8 @@
         def process(self, batch):
             return batch["x"].to(self.device), batch["sizes"].to(self.device)
 
-Of which class the object is nobody can tell: what all of them give alike is what it gives.
+Of which class the object is nobody can tell: what all of them give alike is what it gives. Where that rests on the
+host, nothing is said: a batch that one class prepares another one moves.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.call_graph.implementations import is_left_open
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.values.results import called
-from torchperf_lint.facts.values.value import UNKNOWN, Frame, Value, join
+from torchperf_lint.facts.values.value import HOST, UNKNOWN, Frame, Value, join
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
@@ -36,7 +37,17 @@ def of_stand_ins(values: Values, node: ast.Call, thing: Thing, name: str, frame:
         return UNKNOWN
     found = dict.fromkeys(_defined_below(values, thing, name, frame))
     found.pop(key, None)
-    return join([called(values, node, other, frame) for other in found]) if 0 < len(found) <= _MOST else UNKNOWN
+    if not 0 < len(found) <= _MOST:
+        return UNKNOWN
+    given = join([called(values, node, other, frame) for other in found])
+    return UNKNOWN if _is_on_host(given) else given
+
+
+def _is_on_host(value: Value) -> bool:
+    """Whether any part is said to rest on the host: a batch that one class prepares may be moved by the next step."""
+    parts = [*value.items, *(part for _, part in value.entries), *([value.item] if value.item is not None else [])]
+    rests = value.kind in ("tensor", "batch") and value.device == HOST
+    return rests or any(_is_on_host(part) for part in parts)
 
 
 def _defined_below(values: Values, thing: Thing, name: str, frame: Frame) -> Iterator[FunctionKey | None]:
