@@ -35,8 +35,8 @@ def of_stand_ins(values: Values, node: ast.Call, thing: Thing, name: str, frame:
     key = values.index.method(thing, name)
     if key is not None and not is_left_open(values.index, key):
         return UNKNOWN
-    found = dict.fromkeys(_defined_below(values, thing, name, frame))
-    found.pop(key, None)
+    below = dict.fromkeys(_defined_below(values, thing, name, frame))
+    found = [other for other in below if other is not None and other != key]
     if not 0 < len(found) <= _MOST:
         return UNKNOWN
     given = join([called(values, node, other, frame) for other in found])
