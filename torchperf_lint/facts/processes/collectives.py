@@ -19,6 +19,7 @@ from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
 from torchperf_lint.facts.processes.exchanged_numbers import (
+    SCALES,
     clipped_norms,
     goes_through,
     is_a_duration,
@@ -40,8 +41,6 @@ _OF_FABRIC = frozenset("all_reduce all_gather".split())
 NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | WAITS))
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
-_SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
-"""What timm's training loops call for the backward pass and the step: `loss_scaler(loss, optimizer, ...)`."""
 _TRAINS = frozenset({"backward", "step", "zero_grad"})
 _LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
 
@@ -143,7 +142,7 @@ def _is_own_loop(site: Site, loop: ast.For | ast.While) -> bool:
 
 def _is_backward(call: ast.Call) -> bool:
     written = chain(call.func)
-    return last_part(written) in ("backward", "manual_backward") or bool(call.args and _SCALES.search(written))
+    return last_part(written) in ("backward", "manual_backward") or bool(call.args and SCALES.search(written))
 
 
 def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
@@ -212,7 +211,7 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
         return None
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn) | run_backward(turn)
-    made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
+    made = _made_of(turn, losses | terms_of(turn, losses)) | _entries(site, losses, turn) | clipped_norms(turn)
     of_host = is_a_duration(site, given) or is_a_logged_number(site, given)
     if not of_host and not names_of(given) & made:
         return None
@@ -253,6 +252,7 @@ def _made_of(turn: Turn, names: set[str]) -> set[str]:
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             root = chain(statement.value).partition(".")[0]
             alike = last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float", "item")
+            alike = alike or isinstance(statement.value, ast.Name)  # `shown = loss`
             if isinstance(target, ast.Name) and root in found and alike:
                 found.add(target.id)
     return found
