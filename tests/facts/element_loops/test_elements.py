@@ -285,6 +285,14 @@ def test_a_training_step_samples_what_it_learns_from(name, kind, after):
     assert comes_after_the_model(name, kind) is after
 
 
+@pytest.mark.parametrize(
+    ("bound", "border"), [("k", True), ("min(len(x), 9)", True), ("len(x)", False), ("x.shape[0]", False)]
+)
+def test_a_border_is_no_longer_than_a_number_says(bound, border):
+    loop = found(f"k = min(x.shape[0], 4)\nfor t in range({bound}):\n    y[t] = x[t] * 2")
+    assert loop.border is border
+
+
 def test_turns_that_read_numbers():
     assert found("for i in range(len(x)):\n    table[x[i, 0].item()] += 1").reads
     assert found("low, best = torch.min(x, dim=1)\nout = [y[i] for i in best]").reads
