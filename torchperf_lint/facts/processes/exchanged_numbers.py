@@ -28,7 +28,8 @@ from torchperf_lint.patterns import pattern
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time"})
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm"})
 SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
-"""What timm's training loops call for the backward pass and the step: `loss_scaler(loss, optimizer, ...)`."""
+"""What timm's training loops call for the backward pass and the step, `loss_scaler(loss, optimizer, ...)`; it gives the
+norm of the gradients back."""
 _VIEWS = frozenset({"items", "values"})
 _LOGS = frozenset("add_scalar add_scalars log log_metric log_metrics log_dict report_scalar print info".split())
 _FOR_A_LOG = pattern(r"(?:^|[^a-z])log|rank|is_main|is_master|print_freq|writer|wandb", re.IGNORECASE)
