@@ -6,7 +6,8 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.call_graph.index import FunctionKey
-from torchperf_lint.facts.call_graph.types import is_module_name, split
+from torchperf_lint.facts.call_graph.module_names import is_module_name
+from torchperf_lint.facts.call_graph.types import split
 from torchperf_lint.facts.files.project import Project
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
-from torchperf_lint.facts.call_graph.types import Types, is_module_name
+from torchperf_lint.facts.call_graph.module_names import is_module_name
+from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.patterns import pattern
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.call_graph.index import LOADING, FunctionKey, Index, Thing
+from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
+from torchperf_lint.facts.call_graph.module_names import is_module_name
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
 from torchperf_lint.facts.syntax.canonical import canonical
@@ -44,9 +46,9 @@ class Types:
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
-        self._built: dict[tuple[str, int], bool] = {}
         self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
+        self.modules = ModuleClasses(self)
 
     def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
@@ -198,7 +200,7 @@ class Types:
 
     def step(self, thing: Thing, part: str, depth: int) -> tuple[Thing, ...]:
         """What `.name`, `()` or `[i]` after a thing denotes."""
-        if part in _OTHER_CONSTRUCTORS and self._is_loaded_model(thing, part):
+        if part in _OTHER_CONSTRUCTORS and self.modules.is_loaded_by(thing, part):
             return (thing,)
         if thing.kind == "external":
             return _of_library(thing.dotted + part)
@@ -232,14 +234,6 @@ class Types:
             passes = own is None or (bool(given) and all(chain in (f"super(){part}()", "self") for chain in given))
             return passes and self.is_module_class(thing)
         return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
-
-    def _is_loaded_model(self, thing: Thing, part: str) -> bool:
-        """Whether a class is a model that `from_pretrained` makes as a call of the class does."""
-        if thing.kind == "external":
-            return bool(_LOADED.match(thing.dotted)) and is_module_name(thing.dotted)
-        if thing.kind != "class" or self.index.method(thing, part[1:]) is not None:
-            return False
-        return any(_LOADED.match(name) for name in self.index.external_bases(thing)) and self.is_module_class(thing)
 
     def _called(self, thing: Thing, depth: int) -> tuple[Thing, ...]:
         if thing.kind == "class":
@@ -319,42 +313,7 @@ class Types:
 
     def is_module_class(self, thing: Thing) -> bool:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
-        bases = self.index.external_bases(thing)
-        by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
-        by_name = by_name or self._is_written_as_one(thing)
-        return by_name or self._is_built_as_one(thing)
-
-    def _is_module_by_name(self, thing: Thing, bases: tuple[str, ...]) -> bool:
-        """A class with a `forward`, derived from what is called a module elsewhere: `FairseqCriterion`, `BaseHead`."""
-        return any(map(_MODULE_BY_NAME.search, bases)) and self.index.method(thing, "forward") is not None
-
-    def _is_written_as_one(self, thing: Thing) -> bool:
-        """A class with a `forward`, derived from a `Module` that a star import of another library brings."""
-        if thing.kind not in ("class", "instance") or not self.index.outlines[thing.path].stars:
-            return False
-        written = [base for base in self.index.record(thing).bases if base in ("Module", "nn.Module")]
-        unread = bool(written) and not self.index.bases(thing)
-        return unread and "forward" in self.index.record(thing).methods
-
-    def _is_built_as_one(self, thing: Thing) -> bool:
-        """Whether a class whose base nobody here can read has a `forward`, and parts that are modules."""
-        key = (thing.path, thing.index)
-        if thing.kind not in ("class", "instance"):
-            return False
-        if key not in self._built:
-            self._built[key] = False  # its parts may be of its own class
-            self._built[key] = self._has_modules(thing)
-        return self._built[key]
-
-    def _has_modules(self, thing: Thing) -> bool:
-        record, own = self.index.record(thing), self.index.outlines[thing.path]
-        unread = len(record.bases) > len(self.index.bases(thing)) and any(base not in own.tops for base in record.bases)
-        start = record.methods.get("__init__")
-        if not unread or start is None or "forward" not in record.methods:
-            return False
-        made = (b.value for b in own.bindings if b.function == start and b.target.startswith("self."))
-        things = (t for value in made if value.endswith("()") for t in self.things(thing.path, start, value[:-2]))
-        return any(t.kind == "external" and is_module_name(t.dotted) for t in things)
+        return self.modules.holds(thing)
 
     def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         """The project functions that a call may run, overrides in subclasses included."""
@@ -410,35 +369,9 @@ _VAGUE = ("builtins.", "typing.", "collections.")
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
-_MODULES = pattern(
-    r"^torch\.nn\.(?:modules\.\w+\.)?_?[A-Z]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
-    r"|^transformers\.modeling_utils\.PreTrainedModel$|^peft\.Peft\w*Model\w*$"
-    r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
-    r"|^diffusers\.[\w.]*[A-Z]\w*(?<!SchedulerMixin)(?<!ConfigMixin)(?<!LoaderMixin)(?<!Scheduler)(?<!Output)$"
-    r"|^(?:timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
-    r"|^tensordict\.nn\.(?:\w+\.)?\w*TensorDict(?:Module|Sequential)\w*(?<!Config)$"
-    r"|^(?:composer\.models|mmengine\.model|mmcv\.(?:runner|cnn)|mm(?:det|seg|cls|pretrain|pose|action|det3d)\.models|"
-    r"detectron2\.modeling|fairseq\.(?:models|modules|criterions)|speechbrain\.(?:nnet|lobes)|torchtune\.modules|"
-    r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
-)
-_MODULE_BY_NAME = pattern(
-    r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module(?:Base)?|Layer|Head|Encoder|Decoder|Backbone|Network"
-    r"|Pre[Tt]rainedModel|LMHeadModel|For(?:\w+Classification|\w+LM|QuestionAnswering|MultipleChoice|PreTraining|\w+Generation))$"
-)
 _OTHER_CONSTRUCTORS = frozenset(f".{name}" for name in LOADING)
 _SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
 """Methods of a module that give it back."""
-_LOADED = pattern(r"^(?:transformers|peft)\.|^diffusers\.[\w.]*[A-Z]\w*Model$|^diffusers\.[\w.]*Autoencoder\w*$")
-"""Classes of libraries whose models are loaded by a class method; pipelines and schedulers are no modules."""
-_NOT_MODULES = frozenset(
-    f"torch.nn.{name}"
-    for name in "Parameter ParameterList ParameterDict UninitializedParameter Buffer UninitializedBuffer".split()
-)
-
-
-def is_module_name(dotted: str) -> bool:
-    """Whether an external class is a module: everything capitalised in torch.nn, and frameworks' own."""
-    return bool(_MODULES.match(dotted)) and dotted not in _NOT_MODULES
 
 
 @lru_cache(1 << 14)

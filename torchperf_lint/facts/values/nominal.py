@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.call_graph.index import Thing
-from torchperf_lint.facts.call_graph.types import is_module_name
+from torchperf_lint.facts.call_graph.module_names import is_module_name
 from torchperf_lint.facts.outlines.signatures import annotation_chain
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.tensor_functions import makes_module
