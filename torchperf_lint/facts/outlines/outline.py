@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.outlines import anomalies, counted_turns, guards
+from torchperf_lint.facts.outlines.assignments import Assignments
 from torchperf_lint.facts.outlines.class_flags import ClassFlags
-from torchperf_lint.facts.outlines.device_tests import on_cuda
 from torchperf_lint.facts.outlines.documented import documented
 from torchperf_lint.facts.outlines.expressions import Expressions
 from torchperf_lint.facts.outlines.filled_elsewhere import Filling
@@ -23,29 +23,24 @@ from torchperf_lint.facts.outlines.first_turns import shows_the_first_few
 from torchperf_lint.facts.outlines.flags import Flags
 from torchperf_lint.facts.outlines.imported import bind_imports
 from torchperf_lint.facts.outlines.memo import fills_a_table, kept_after, makes_what_it_keeps
-from torchperf_lint.facts.outlines.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
+from torchperf_lint.facts.outlines.mentions import defaults_of, listens
 from torchperf_lint.facts.outlines.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.outlines.notes import Context, Notes
 from torchperf_lint.facts.outlines.once import drops, set_up_once
 from torchperf_lint.facts.outlines.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.outlines.signatures import (
-    NAMED,
     annotation_chain,
     decorators,
-    is_iteration,
-    iterated,
     off_by_default,
     on_by_default,
     parameters,
-    shown_at_will,
 )
 from torchperf_lint.facts.outlines.states import is_rare_case
 from torchperf_lint.facts.outlines.turned_flags import is_seldom
-from torchperf_lint.facts.outlines.type_aliases import aliased_class
 from torchperf_lint.facts.syntax import conditions
-from torchperf_lint.facts.syntax.chains import chain, last_part
-from torchperf_lint.facts.syntax.syntax import MAX_DEPTH, names_of, parse, side_by_side
+from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.syntax import MAX_DEPTH, names_of, parse
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
@@ -80,10 +75,10 @@ class _Outliner:
         self.on_by_default: dict[int, dict[str, object]] = {}
         self.bodies: dict[int, list[ast.stmt]] = {}
         self.returned: list[tuple[int, int, str]] = []
-        self.iterators: dict[tuple[int, str], str] = {}
         self.counters: dict[int, frozenset[str]] = {}
         """Function that runs every step -> the variables of its own loops."""
         self.flags = Flags()
+        self.assignments = Assignments(self.notes, self.flags, self.expressions)
         self.class_flags = ClassFlags()
         self.filling = Filling()
         self.globals = FilledGlobals(text)
@@ -106,7 +101,7 @@ class _Outliner:
 
     def over_what(self, region: Region) -> Region:
         """A loop over `bar`, where `bar = tqdm(loader)`, is one over the loader."""
-        over = self.iterators.get((region.function, region.iterable)) if region.iterable else None
+        over = self.assignments.iterators.get((region.function, region.iterable)) if region.iterable else None
         return region if over is None else region._replace(iterable=over)
 
     def block(self, block: _Block) -> None:
@@ -362,69 +357,6 @@ class _Outliner:
             detail = conditions.short(conditions.words(node.subject))
             self.inner_block(case.body, self.notes.region("cadence", context, case.body, detail) if rare else context)
 
-    def assign(self, node: ast.Assign, context: Context) -> None:
-        self.flags.note(node.targets, node.value, context.function)
-        choice = node.value if isinstance(node.value, ast.IfExp) else None
-        bar = shown_at_will(choice) if choice is not None else None
-        chosen = bar or (on_cuda(choice) if choice is not None else None)
-        value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
-        if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
-            value = "?"  # the function for other devices
-        elif context.function == 0 and context.class_index < 0:
-            value = aliased_class(node.value) or value
-        parts = parts_made(node.value) if type(node.value) in MAKING else None
-        for target in node.targets:
-            if isinstance(target, ast.Tuple | ast.List):
-                self.unpacked(target, node.value, value, context)
-                continue
-            if "?" not in value:
-                self.notes.bind(target, value, context)
-            if parts is not None:
-                self.notes.bind(target, parts, context)
-            if isinstance(target, ast.Name):
-                self.notes.names.binds(target.id, value)
-            if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
-                self.iterators[context.function, target.id] = iterated(bar or node.value)
-        self.expressions(node, self.named_lambda(node, context))
-
-    def named_lambda(self, node: ast.Assign, context: Context) -> Context:
-        """The region of a lambda that a name of the module or of a function stands for; else the code around."""
-        target = node.targets[0] if len(node.targets) == 1 and isinstance(node.value, ast.Lambda) else None
-        if not isinstance(target, ast.Name) or (context.function == 0 and context.class_index >= 0):
-            return context
-        return self.notes.region(NAMED, context, [node.value], target.id)
-
-    def unpacked(self, target: ast.Tuple | ast.List, node: ast.expr, value: str, context: Context) -> None:
-        """`a, b = f()` binds items of one value; what each is, is the engine's business.
-
-        `a, b = f(), g()` binds each to its own.
-        """
-        for item, each in zip(target.elts, side_by_side(target, node) or (), strict=False):
-            self.notes.bind(item, bound_functions(each) or chain(each), context)
-        if "?" in value or value[0] in "@{|":
-            return
-        for position, item in enumerate(target.elts):
-            self.notes.bind(item, f"{value}[{position}]", context)
-
-    def annotated(self, node: ast.AnnAssign, context: Context) -> None:
-        told = f":{annotation_chain(node.annotation)}"
-        alias = told.endswith((":TypeAlias", ".TypeAlias"))  # `Rows: TypeAlias = torch.Tensor` is the class itself
-        if not alias:
-            self.notes.bind(node.target, told, context)
-        if context.class_index >= 0 and isinstance(node.target, ast.Name) and "?" not in told and not alias:
-            field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
-            self.out.bindings.append(Binding(context.function, field, told, node.lineno))
-        if node.value is not None:
-            self.flags.note([node.target], node.value, context.function)
-            self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
-            self.expressions(node.value, context)
-
-    def type_alias(self, node: Any, context: Context) -> None:  # noqa: ANN401 -- no `ast.TypeAlias` before 3.12
-        """`type Rows = Tensor | None`, since Python 3.12."""
-        told = annotation_chain(node.value)
-        if "?" not in told and told:
-            self.notes.bind(node.name, told, context)
-
     def return_(self, node: ast.Return, context: Context) -> None:
         if node.value is None:
             return
@@ -453,8 +385,8 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.With: _Outliner.with_,
     ast.AsyncWith: _Outliner.with_,
     ast.Match: _Outliner.match_,
-    ast.Assign: _Outliner.assign,
-    ast.AnnAssign: _Outliner.annotated,
+    ast.Assign: lambda outliner, node, context: outliner.assignments.assigned(node, context),
+    ast.AnnAssign: lambda outliner, node, context: outliner.assignments.annotated(node, context),
     ast.Return: _Outliner.return_,
     ast.Raise: _Outliner.raise_,
     ast.Assert: _Outliner.assert_,
@@ -462,4 +394,4 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Outliner.try_
 if hasattr(ast, "TypeAlias"):
-    _STATEMENTS[ast.TypeAlias] = _Outliner.type_alias
+    _STATEMENTS[ast.TypeAlias] = lambda outliner, node, context: outliner.assignments.type_alias(node, context)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.call_graph.index import Thing
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_none
+from torchperf_lint.facts.values.entries import put_into
 from torchperf_lint.facts.values.value import UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
+    from torchperf_lint.facts.bindings.bodies import Body
     from torchperf_lint.facts.values.values import Values
 
 _EMPTY = frozenset({"dict", "list", "OrderedDict", "defaultdict", "deque"})
@@ -52,3 +54,11 @@ def filled_attribute(values: Values, cls: Thing, name: str, frame: Frame) -> Val
         for node in body.stored_items(function, f"self.{name}")[:_STORES]:  # type: ignore[union-attr]
             found.append(values.of(node, frame.hop(cls.path, function, body.at(node))))  # type: ignore[union-attr]
     return sequence(join(found[:_STORES]) if found else UNKNOWN)
+
+
+def filled_name(values: Values, name: str, frame: Frame, body: Body) -> Value:
+    """What a name of a function holds: a container that starts empty holds what the function puts into it."""
+    stored = body.stored_items(frame.function, name)[:_STORES]
+    # What is put in may be made of the container itself: that is a way back, as a loop is.
+    items = [values.of(node, frame.hop(frame.path, frame.function, body.at(node))) for node in stored]
+    return sequence(join(items) if items else UNKNOWN)._replace(entries=put_into(values, name, body, frame))

@@ -229,3 +229,20 @@ def handed_through(values: Values, node: ast.expr, frame: Frame) -> tuple[Value,
     given = [values.of(part, frame) for part in node.args if isinstance(part, ast.Name | ast.Attribute)]
     loaders = [value for value in given if value.kind == "loader"]
     return over_loaders(values, loaders[0], frame) if len(loaders) == 1 else ()
+
+
+def taken_by(base: Value, index: ast.expr) -> Value:
+    """What a subscript with this index gives of a container or sequence."""
+    position = _integer(index)
+    if position is not None and base.items:
+        return base.items[position] if -len(base.items) <= position < len(base.items) else UNKNOWN
+    if isinstance(index, ast.Slice):
+        return base._replace(items=())
+    return base.item or UNKNOWN
+
+
+def _integer(node: ast.expr) -> int | None:
+    """A literal integer, `-1` too."""
+    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return sign * inner.value if isinstance(inner, ast.Constant) and type(inner.value) is int else None

@@ -30,8 +30,7 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.values.annotated_numbers import tensor_in_earnest
 from torchperf_lint.facts.values.attributes import SIZES
-from torchperf_lint.facts.values.entries import put_into
-from torchperf_lint.facts.values.filling import is_empty_container, is_list_of_placeholders
+from torchperf_lint.facts.values.filling import filled_name, is_empty_container, is_list_of_placeholders
 from torchperf_lint.facts.values.gathered_objects import holds_objects
 from torchperf_lint.facts.values.given_losses import is_given_by_a_step
 from torchperf_lint.facts.values.gone_through_by_keys import gives_keys
@@ -214,16 +213,16 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "augmented" and value.kind == "tensor" and stays_on_host(values, name, d, there, body):
         value = value.moved(HOST)
     if d.how == "assign" and is_empty_container(value, d.value):
-        value = _filled(values, name, frame, body)._replace(thing=value.thing)
+        value = filled_name(values, name, frame, body)._replace(thing=value.thing)
     elif d.how == "assign" and is_list_of_placeholders(d.value) and body.stored_items(frame.function, name):
-        value = _filled(values, name, frame, body)
+        value = filled_name(values, name, frame, body)
     if gives_keys(value, name, d, frame.function, body):
         return PLAIN
     if d.how == "loop":
         value = values.element(value, frame, d.index)
     elif d.how == "item":
         value = unpacked(as_parts(values, value, frame), d.index)
-        value = _filled(values, name, frame, body) if _begins_empty(name, value, d, frame, body) else value
+        value = filled_name(values, name, frame, body) if _begins_empty(name, value, d, frame, body) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     if d.index and value.kind == "tensor" and value.device != HOST and SIZES.search(name):
         return UNKNOWN  # `for edges, _, size in parts`: what was moved are records
@@ -246,14 +245,6 @@ def _begins_empty(name: str, value: Value, d: Definition, frame: Frame, body: Bo
         return False
     stored = is_list_of_placeholders(part) and bool(body.stored_items(frame.function, name))
     return stored or is_empty_container(value, part)
-
-
-def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
-    """A container that starts empty holds what the function puts into it."""
-    stored = body.stored_items(frame.function, name)[:8]
-    # What is put in may be made of the container itself: that is a way back, as a loop is.
-    items = [values.of(node, frame.hop(frame.path, frame.function, body.at(node))) for node in stored]
-    return sequence(join(items) if items else UNKNOWN)._replace(entries=put_into(values, name, body, frame))
 
 
 # -- parameters ------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ class Values:
         if entry is not None:
             return entry if entry.kind != "unknown" else usage.value_by_uses(self, node, frame)
         if base.kind == "sequence":
-            found = _element(base, node.slice)
+            found = iteration.taken_by(base, node.slice)
             return found if found.kind != "unknown" else usage.value_by_uses(self, node, frame)
         if base.kind == "batch" and base.device == DEVICE:
             base = entry_of_moved(node, base)
@@ -237,7 +237,7 @@ class Values:
             return UNKNOWN
         whole = as_parts(self, base, frame)
         if whole.kind == "sequence":
-            return _element(whole, node.slice)
+            return iteration.taken_by(whole, node.slice)
         if base.kind == "object" and base.thing is not None and base.thing.kind == "instance":
             return results.returned(self, self.index.method(base.thing, "__getitem__"), frame)
         of_graph = graph_data(self.index.outlines[frame.path], node, base)
@@ -307,22 +307,6 @@ class Values:
     def element(self, value: Value, frame: Frame, index: tuple[int, ...] = ()) -> Value:
         """One element of what a loop iterates, then unpacked along `index`."""
         return unpacked(iteration.element(self, value, frame), index)
-
-
-def _element(base: Value, index: ast.expr) -> Value:
-    position = _integer(index)
-    if position is not None and base.items:
-        return base.items[position] if -len(base.items) <= position < len(base.items) else UNKNOWN
-    if isinstance(index, ast.Slice):
-        return base._replace(items=())
-    return base.item or UNKNOWN
-
-
-def _integer(node: ast.expr) -> int | None:
-    """A literal integer, `-1` too."""
-    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
-    inner = node.operand if isinstance(node, ast.UnaryOp) else node
-    return sign * inner.value if isinstance(inner, ast.Constant) and type(inner.value) is int else None
 
 
 _PREFERENCE = (DEVICE, HOST, ANYWHERE)
