@@ -44,6 +44,7 @@ FAMILIES: dict[str, str] = {
     "bytes": "TPL205",
     "tables": "TPL252 TPL253",
     "arrays": "TPL255 KP013",
+    "scalars of the device made a tensor": "TPL103 TPL252 TPL255",  # `torch.tensor([t])`: readers call it each of these
     "precision": "TPL504",
     "checkpoint": "TPL209 KP016",
     "amp": "TPL505 TPL507 TOR101",

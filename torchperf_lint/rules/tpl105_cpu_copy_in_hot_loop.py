@@ -20,12 +20,17 @@ from torchperf_lint.facts.fixes.read_later import later
 from torchperf_lint.facts.reads.consequences import DECIDES, INSTEAD, READ, consequence
 from torchperf_lint.facts.reads.copied_for_nothing import UNREAD, copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.reads.host_copies import copy_severity, host_copies
+from torchperf_lint.facts.reads.kept_by_metrics import by_default
 from torchperf_lint.facts.reads.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reads.stored_on_host import HostStore, host_stores
 from torchperf_lint.facts.syntax.chains import chain, last_part
-from torchperf_lint.model import Finding, Related, Verdict
+from torchperf_lint.model import Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
+_OF_A_METRIC = (
+    "whoever makes this metric without a device keeps its sums on the host, and waits for each batch: add up where the "
+    "batch is (`self.total = self.total + x.detach()`), and copy once in `compute`; or make it with `device=`"
+)
 _DECISIVE = (
     "what runs next depends on it, so it can be no later: copy once and take all that decides from that copy, or "
     "decide by what the host had before it was uploaded"
@@ -148,13 +153,14 @@ class CpuCopyInHotLoop(SourceRule):
                 f"{_each(file, read)}{read.hot.when}",
                 instead=(UNREAD if is_never_read(file, site) else None)
                 or one_copy(file, read)
+                or (_OF_A_METRIC if by_default(site) else None)
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
                 or _reduced_there(file, site, receiver)
                 or _later(file, site, receiver),
                 value=read.value,
                 hot=read.hot,
-                severity=copy_severity(file, read),
+                severity=Severity.INFO if by_default(site) else copy_severity(file, read),
                 root_cause=cause(site),
                 leads=False,
                 related=_elsewhere(file, site),

@@ -23,7 +23,7 @@ class GradscalerHostRead(SourceRule):
     training loop, where all that may make the optimizer is in sight, in other functions and files too (info, and only
     `possible`: those who read whole programs asked for no change there; a run says what the wait costs); and
     `GradScaler.get_scale()` and `state_dict()["scale"]` in a training loop, where the number is not compared with
-    another.
+    another, and a `state_dict()` that every step puts by: `runner.meta["scaler"] = scaler.state_dict()`.
 
     ## Why it is slow
     `GradScaler.step` reads from the device whether any gradient was infinite, and skips the step on the host. The

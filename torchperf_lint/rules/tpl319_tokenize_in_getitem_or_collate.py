@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.loaders.per_item import ItemCall, item_calls, same_for_every_item
+from torchperf_lint.facts.loaders.per_item import ItemCall, item_calls, same_for_every_item, turns_in
 from torchperf_lint.facts.loaders.tokenizing import NAMES, tokenizes
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence, Finding, Verdict
@@ -30,8 +30,9 @@ class TokenizeInGetitemOrCollate(SourceRule):
 
     ## What it does
     Flags a tokenizer that `__getitem__` of a data set calls on the text of an item, and one that `collate_fn` calls in
-    a loop over the samples. Data sets that draw another text each time are left alone; beside images or sound that are
-    read for the same item, the finding is `possible` and not shown by default.
+    a loop over the samples. Of data sets that draw another text each time only what they tokenise in a loop over the
+    texts of one item; beside images or sound that are read for the same item, the finding is `possible` and not shown
+    by default.
 
     ## Why it is slow
     Every epoch turns the same texts into the same tokens. Fast tokenizers work in parallel on lists only; given one
@@ -115,6 +116,8 @@ class TokenizeInGetitemOrCollate(SourceRule):
             for items in _by_data_set(file):
                 if not _calls(file, items[0], _DRAWS):
                     yield self._of_items(file, items)
+                elif several := [item for item in items if turns_in(item)]:
+                    yield self._one_by_one(file, several)
         if file.mentions(("def collate",)):
             for site in file.hot_calls(*NAMES):
                 if _is_collated_one_by_one(site) and tokenizes(site):
@@ -140,6 +143,24 @@ class TokenizeInGetitemOrCollate(SourceRule):
             related=[
                 file.related(file.path, *one.site.start, "tokenises another text of the item") for one in items[1:]
             ],
+        )
+
+    def _one_by_one(self, file: SourceFile, items: list[ItemCall]) -> Finding:
+        """Of a data set that draws its texts: it can do no more than take those of an item together."""
+        item, calls = items[0], {one for item in items if (one := turns_in(item)) is not None}
+        helped = sorted((one.path, one.call.line, one.call.column) for one in calls if one.call != item.site.record)
+        others = [file.related(file.path, *one.site.start, "tokenises another text of the item") for one in items[1:]]
+        starts = {one.site.start for one in items}
+        assert item.site.hot is not None
+        return self.found(
+            item.site,
+            message=f"`{file.brief(item.site.call)}` tokenises the texts of an item one by one, for every sample that "
+            f"`{item.name}` makes",
+            instead="give the tokenizer the list of the item's texts in one call, and a text that all of its pairs "
+            "share only once",
+            hot=item.site.hot,
+            confidence=Confidence.POSSIBLE if _calls(file, item, _READS_FILES) else Confidence.LIKELY,
+            related=[*others, *(file.related(*at, "runs for each of them") for at in helped if at[1:] not in starts)],
         )
 
     def _collated(self, file: SourceFile, site: Site) -> Finding:

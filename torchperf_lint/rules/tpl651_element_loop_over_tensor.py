@@ -43,7 +43,8 @@ class ElementLoopOverTensor(SourceRule):
     `for row in x`, comprehensions of these shapes, and `for i in range(n)` that fills `out = torch.zeros(n)` by
     `out[i] = ...`, where the loop stands in hot code and its turns do a few operations on the element; and loops over
     ranges that only put one number in, `mask[:, i, j] = 1`, which slices do at once. Where a turn runs a module, needs
-    the turn before it, or works on elements of different lengths, it is only `possible`. Also flags Python's `sum`,
+    the turn before it, or works on elements of different lengths, it is only `possible`; where it goes over no more
+    than a border, `range(min(len(x), n))`, it is reported as info. Also flags Python's `sum`,
     `max`, `min`, `any`, `all` and `sorted` of one tensor, which walk over its elements: `max(lengths)`; and
     `counts[i] += n` of a number that the host has, in a loop over something the host has; and loops that only copy,
     `out[..., i] = x[..., j]`, at places that the host lists, or multiply two elements there; and volumes that are
@@ -185,7 +186,7 @@ class ElementLoopOverTensor(SourceRule):
 
     def _found(self, file: SourceFile, spot: Spot, found: ElementLoop) -> Finding:
         doubtful = found.doubt is not None or spot.hot.optional
-        mild = doubtful or spot.hot.kind == "eval"
+        mild = doubtful or spot.hot.kind == "eval" or found.border
         each = "kernels" if not found.reads else "kernels, and waits for the device,"
         return self.found(
             spot.at(found.iterated),

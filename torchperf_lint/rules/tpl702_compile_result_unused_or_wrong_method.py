@@ -12,7 +12,7 @@ from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.fixes import importing
 from torchperf_lint.facts.fixes.edits import Editor, fix_of
-from torchperf_lint.facts.processes.compiled_unused import DROPPED, METHOD, SELF, UNREAD, Unused, unused
+from torchperf_lint.facts.processes.compiled_unused import DROPPED, METHOD, SELF, UNREAD, UNRUN, Unused, unused
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.model import Edit, Finding, Fix, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -23,9 +23,10 @@ class CompileResultUnusedOrWrongMethod(SourceRule):
 
     ## What it does
     Flags calls of `torch.compile` whose result is dropped (`torch.compile(model)` as a statement), bound to a local
-    name that nobody reads (`self = torch.compile(self)`, `for block in blocks: block = torch.compile(block)`), or
-    used only for methods other than `forward`: `compiled.generate(x)`, `compiled.encode(x)`. For `generate` it is
-    reported as info.
+    name that nobody reads (`self = torch.compile(self)`, `for block in blocks: block = torch.compile(block)`), never
+    run but asked for what the original has (`save_pretrained`, `state_dict`: what was handed to a trainer before is
+    the original), or used only for methods other than `forward`: `compiled.generate(x)`, `compiled.encode(x)`. For
+    `generate` it is reported as info.
 
     ## Why it is slow
     `torch.compile` changes nothing in place: what it was given runs on as before. Of what it returns only the call
@@ -107,6 +108,8 @@ _MESSAGE = {
     SELF: "`self` is a local name, and `torch.compile` changes nothing in place: the object runs uncompiled",
     METHOD: "of a compiled module only the call and `forward` are compiled: `{name}.{method}` is that of the original, "
     "and runs uncompiled",
+    UNRUN: "nothing runs `{name}` after that: `torch.compile` changes nothing in place, and what took `{what}` before "
+    "runs it uncompiled",
 }
 _INSTEAD = {
     DROPPED: "compile a module in place with `{what}.compile()`, or keep the result: `{what} = torch.compile({what})`",
@@ -114,6 +117,7 @@ _INSTEAD = {
     SELF: "compile in place: `self.compile()`",
     METHOD: "compile what runs: `{what}.{method} = torch.compile({what}.{method})`, or, where `{method}` calls the "
     "module itself, in place with `{what}.compile()`",
+    UNRUN: "compile it before it is handed on, or in place with `{what}.compile()`",
 }
 
 

@@ -8,6 +8,7 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
+from torchperf_lint.facts.models.loads_in_turns import LoadInTurns, loads_in_turns
 from torchperf_lint.facts.models.model_loads import Load, repeated_loads
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -19,9 +20,10 @@ class ModelLoadPerCall(SourceRule):
     ## What it does
     Flags `from_pretrained`, `torch.hub.load`, `transformers.pipeline`, `SentenceTransformer(...)`,
     `load_state_dict(torch.load(...))` and their like in the handler of a web framework, in a `predict` that nothing in
-    the project calls, in `forward` and other code that runs every step, and in loops that only call what they load.
-    What is loaded must not depend on a parameter or on the loop. For tokenizers and processors it is reported as
-    info.
+    the project calls, in `forward` and other code that runs every step, and in loops that only call what they load; and
+    objects of a class whose constructor loads, `Depth()(image)`, made for each input by a loop, or by a function that
+    one calls, and thrown away. What is loaded must not depend on a parameter or on the loop. For tokenizers and
+    processors it is reported as info.
 
     ## Why it is slow
     All weights are read and unpacked, a network of random weights may be built before, and everything is copied to
@@ -108,6 +110,8 @@ class ModelLoadPerCall(SourceRule):
         del project
         for load in repeated_loads(file):
             yield self._found(file, load)
+        for made in loads_in_turns(file):
+            yield self._made(file, made)
 
     def _found(self, file: SourceFile, load: Load) -> Finding:
         reads = "reads all weights" if load.what == "model" else "reads the tokenizer's files"
@@ -120,6 +124,17 @@ class ModelLoadPerCall(SourceRule):
             hot=load.hot,
             severity=Severity.INFO if load.what == "tokenizer" else None,
             root_cause=f"{self.code}: {load.what} in function {load.site.function}",
+        )
+
+    def _made(self, file: SourceFile, made: LoadInTurns) -> Finding:
+        return self.found(
+            made.site,
+            message=f"`{file.brief(made.site.call)}` reads all weights from disk again {made.hot.when}, though they "
+            "are the same each time",
+            instead="make it once, before the loop, and hand it to what uses it",
+            hot=made.hot,
+            related=[file.related(*made.inside, "reads the weights")],
+            root_cause=f"{self.code}: made in function {made.site.function}",
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

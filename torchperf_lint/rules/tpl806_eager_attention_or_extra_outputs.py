@@ -11,6 +11,7 @@ from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.files.switches import asked_for
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.models.unread_outputs import ATTENTIONS, Unread, unread_outputs, written_out_attention
+from torchperf_lint.facts.models.unread_scores import SCORES, UnreadScores, unread_scores
 from torchperf_lint.facts.processes.process_flags import explained
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -21,14 +22,17 @@ class EagerAttentionOrExtraOutputs(SourceRule):
 
     ## What it does
     Flags `output_attentions=True` and `output_hidden_states=True` in calls that run every step, where all that is read
-    of the result is something else (`.loss`, `.logits`, `[0]`); hidden states alone are reported as information. Also
-    flags `from_pretrained(..., attn_implementation="eager")` of transformers in files that say nothing of attention
-    weights, hooks, exports or models that need it; with a comment that says why it is only `possible`.
+    of the result is something else (`.loss`, `.logits`, `[0]`); hidden states alone are reported as information, and
+    so is `output_scores=True` beside `return_dict_in_generate=True`, given to `generate` or in its settings, where only
+    the tokens are read. Also flags `from_pretrained(..., attn_implementation="eager")` of transformers in files that
+    say nothing of attention weights, hooks, exports or models that need it; with a comment that says why it is only
+    `possible`.
 
     ## Why it is slow
     Fused attention kernels never hold the weights, a matrix of length by length for each head and layer: a model that
     is asked for them, or told to be eager, computes scores, softmax and product one after another and writes that
-    matrix to memory. Hidden states of all layers stay in memory as long as the output does.
+    matrix to memory. Hidden states of all layers stay in memory as long as the output does. Scores of `generate` are
+    a float for each word of the vocabulary, kept for each token and beam until the last token is there.
 
     ## Example
     ```python
@@ -88,7 +92,7 @@ class EagerAttentionOrExtraOutputs(SourceRule):
     """
 
     code, name, since = "TPL806", "eager-attention-or-extra-outputs", "0.1.0"
-    triggers = ("output_attentions=", "output_hidden_states=", "attn_implementation=", "output_attentions =")
+    triggers = ("output_attentions=", "output_hidden_states=", "attn_implementation=", "output_attentions =", SCORES)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each call that asks for what nobody reads."""
@@ -100,6 +104,8 @@ class EagerAttentionOrExtraOutputs(SourceRule):
             for site in written_out_attention(file):
                 if not asked_for(file, site.call, site.function):
                     yield self._eager(file, site)
+        for scores in unread_scores(file):
+            yield self._scores(file, scores)
 
     def _unread(self, file: SourceFile, unread: Unread) -> Finding:
         site, hot = unread.site, unread.site.hot
@@ -117,6 +123,21 @@ class EagerAttentionOrExtraOutputs(SourceRule):
             severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if hot.optional else Confidence.LIKELY,
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, unread.asked[0])),
+        )
+
+    def _scores(self, file: SourceFile, unread: UnreadScores) -> Finding:
+        place, named = unread.place, f"{SCORES}=True"
+        asked = f"`{file.brief(place.call.func)}` is" if isinstance(place, Site) else "what generates is"
+        return self.found(
+            place,
+            message=f"{asked} asked for `{named}`, and {unread.read}: logits over the whole vocabulary are kept for "
+            "each token",
+            instead=f"leave `{named}` out",
+            severity=Severity.INFO,
+            confidence=Confidence.LIKELY,
+            fix=fix_of(place, Safety.UNSAFE, lambda edit: edit.drop_argument(place.call, SCORES))
+            if isinstance(place, Site)
+            else None,
         )
 
     def _eager(self, file: SourceFile, site: Site) -> Finding:

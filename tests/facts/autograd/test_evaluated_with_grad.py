@@ -92,6 +92,9 @@ def evaluate(model: nn.Module, data):
         ("@torch.no_grad()\ndef main(model, data):\n    evaluate(model, data)\n", []),
         ("def main(model, data):\n    with torch.no_grad():\n        evaluate(model, data)\n", []),
         ("def build(model):\n    for p in model.parameters():\n        p.requires_grad = False\n", []),
+        ("def build(model):\n    return [p for p in model.parameters() if p.requires_grad]\n", ["model"]),
+        ("def build(model):\n    return len([p for p in model.parameters() if not p.requires_grad])\n", ["model"]),
+        ("def build(model, on):\n    for p in model.parameters():\n        p.requires_grad = on\n", []),
     ],
 )
 def test_beside_a_caller(caller, expected):

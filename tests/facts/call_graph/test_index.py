@@ -537,3 +537,32 @@ def test_an_alias_of_a_type_is_the_class_that_it_stands_for():
     text = "import typing as t\nimport torch\nRows: t.TypeAlias = torch.Tensor\nkept: Rows = make()\n"
     bound = [(b.target, b.value) for b in outline("main.py", text).bindings]
     assert bound == [("Rows", "torch.Tensor"), ("kept", ":Rows"), ("kept", "make()")]
+
+
+TWO_BRANCHES = """
+if new:
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+else:
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+
+class Derived(Derived):
+    pass
+"""
+
+
+def test_a_class_derives_from_the_namesake_above_it():
+    index = index_of({"a.py": TWO_BRANCHES})
+    classes = index.outlines["a.py"].classes
+    lines = {
+        record.line: [classes[base.index].line for base in index.bases(Thing("class", "a.py", number))]
+        for number, record in enumerate(classes)
+    }
+    assert lines == {2: [], 5: [2], 8: [], 11: [8], 14: [11]}

@@ -14,12 +14,15 @@ from torchperf_lint.facts.files.source import SourceFile
 MOVE_ALL = "def move_all(batch, device):\n    for k, v in batch.items():\n        batch[k] = v.to(device)\n\n"
 HEAD = "def evaluate(model: nn.Module, loader: DataLoader, tokenizer, device, to_list):\n    seen = []\n"
 MOVER = "def to_device(batch, device):\n    return batch.to(device)\n\n"
+COMPOSE = (
+    "from torchvision import transforms\n\ndef compose():\n    return transforms.Compose([Stack(), AsTensor()])\n\n"
+)
 BOTH = "def both(x, y, device):\n    x, y = x.to(device), y.to(device)\n    return net(x), y\n\n"
 
 
 def uploaded(code):
     """Whether what the first `.cpu()` of a function copies is said to have been uploaded there."""
-    files = texts(MOVER + MOVE_ALL + BOTH + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
+    files = texts(COMPOSE + MOVER + MOVE_ALL + BOTH + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     site = next(iter(file.hot_calls("cpu")))
     return uploaded_on(file, site, site.receiver) is not None
@@ -54,6 +57,9 @@ def uploaded(code):
         "if device:\n    y = y.cuda()\nseen.append(y.cpu())",
         "if device:\n    x, y = x.cuda(), y.cuda()\nx, y = Variable(x), Variable(y)\nseen.append(y.data.cpu())",
         "if device:\n    y = y.to(device)\ny = y.long()\nseen.append(y.cpu())",
+        "y = y.to(device)\nif device:\n    y = y.half()\nseen.append(y.cpu())",
+        "tf = transforms.Compose([Stack()])\nz = tf(to_list(y)).unsqueeze(0).to(device)\nseen.append(z.cpu())",
+        "z = compose()(to_list(y)).unsqueeze(0)\nz = z.to(device)\nseen.append(z[0].cpu())",
         "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
 )

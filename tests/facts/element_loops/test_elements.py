@@ -14,6 +14,9 @@ from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import hot_nodes
 
 HEAD = """\
+import random
+
+
 def scale(row):
     return row * 2 / row.norm()
 
@@ -137,7 +140,23 @@ SURE += [
     "score = sum([pair_score(x, y, t) for t in range(x.size(0) - 1)])",
     "for t in range(len(x) - 1):\n    out.append(pair_score(t=t, x=x, tags=y))",
 ]
+SURE += [
+    "b, n = x.shape[:2]\nfor i in range(b):\n    total += x[i].sum() * 2",
+    "h, w = x.size()[-2:]\nfor i in range(w):\n    total += x[..., i].sum() * 2",
+    "if k:\n    b, n, c = x.shape\nelse:\n    b, n = x.shape\nfor i in range(b):\n    total += x[i].sum() * 2",
+    "k = min(x.shape[-1], y.shape[-1], k)\nfor t in range(k):\n"
+    "    y[..., t] = x[..., -k + t] * (1 - t / k) + y[..., t] * (t / k)",
+    "k = min(len(y), k)\nfor t in range(k):\n    y[t] = x[x.shape[0] - k + t] * (1 - t / k) + y[t] * t / k",
+    "for i in range(len(x)):\n    total += x[i].sum() * random.uniform(0.9, 1.1)",
+    "for i in range(len(x)):\n    k = round(float(x[i].sum()) * np.random.rand())\n    y[i][x[i].topk(k).indices] = -1",
+    "for i in range(len(x)):\n    order = np.arange(9)\n    np.random.shuffle(order)\n    out.append(x[i, order[:k]])",
+    "for i in range(len(x)):\n    if random.random() < 0.5:\n        y[i] = x[i].flip(0) * 2",
+]
 DOUBTFUL = [
+    ("k = min(x.shape[-1], k)\nfor t in range(k):\n    x[..., t] = x[..., -k + t] + x[..., t]", "neighbours"),
+    ("for t in range(len(x)):\n    k = k + 1\n    y[t] = x[-k + t] + y[t]", "goes from turn to turn"),
+    ("for i in range(len(x)):\n    k = random.randint(1, 9)\n    out.append(x[i, :k].softmax(0))", "different lengths"),
+    ("for i in range(len(x)):\n    out.append(np.linalg.norm(x[i] * 2))", "each turn calls"),
     ("score = sum(part_score(x, y, t) for t in range(len(x)))", "different lengths"),
     ("for t in range(len(x)):\n    h = smoothed(h, x, t)", "`h` goes from turn to turn"),
     ("rows = [faded(x, t) for t in range(len(x))]", "writes into"),
@@ -187,6 +206,9 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "k = min(len(pairs), k)\nfor t in range(k):\n    out.append(x[t] * 2)",
+    "b, n = pairs.shape[:2]\nfor i in range(b):\n    out.append(pairs[i] * 2)",
+    "for i in range(len(x)):\n    order = list(range(9))\n    out.append(x[i, k])",
     "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += pairs[i][j] * 2",
     "places = torch.randint(0, 9, (9,))\nfor i, j in enumerate(places):\n    total += x[i, :j].sum() * 2",
     "for i, j in enumerate(pairs):\n    total += x[i, j] * 2",
@@ -253,6 +275,22 @@ def test_other_loops(code):
 )
 def test_functions_that_come_after_the_model_by_their_names(name, after):
     assert comes_after_the_model(name) is after
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "after"),
+    [("sample", "", True), ("sample", "forward", True), ("sample_features", "step", False), ("detect", "step", True)],
+)
+def test_a_training_step_samples_what_it_learns_from(name, kind, after):
+    assert comes_after_the_model(name, kind) is after
+
+
+@pytest.mark.parametrize(
+    ("bound", "border"), [("k", True), ("min(len(x), 9)", True), ("len(x)", False), ("x.shape[0]", False)]
+)
+def test_a_border_is_no_longer_than_a_number_says(bound, border):
+    loop = found(f"k = min(x.shape[0], 4)\nfor t in range({bound}):\n    y[t] = x[t] * 2")
+    assert loop.border is border
 
 
 def test_turns_that_read_numbers():

@@ -327,3 +327,40 @@ CHOSEN = """
 )
 def test_a_choice_by_an_option_is_what_its_callers_make_of_it(given, choice, runs):
     assert (hot_at(CHOSEN.format(given=given, choice=choice)) is not None) is runs
+
+
+OPTION = """
+    parser.add_argument("--limit", type=float{declared})
+    args = parser.parse_args()
+
+    def step(loss, optimizer, limit=None):
+        loss.backward()
+        if limit is not None:
+            print(limit)
+        else:
+            print(loss)  # <-
+        optimizer.step()
+
+    def train(model, loader, optimizer, limit=None):
+        for x in loader:
+            step(model(x), optimizer, limit=limit)
+
+    def main(model, loader, optimizer):
+        train(model, loader, optimizer, limit={given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "runs"),
+    [
+        (", default=None", "args.limit", True),
+        ("", "args.limit", True),
+        (", default=1.0", "args.limit", False),
+        (", default=None", "args.other", False),
+        (", default=None", "1.0", False),
+        (", default=None", "None", True),
+    ],
+)
+def test_an_option_of_the_program_that_is_none_by_default(declared, given, runs):
+    hot = hot_at(OPTION.format(declared=declared, given=given))
+    assert (hot is not None) is runs

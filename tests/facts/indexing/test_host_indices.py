@@ -353,3 +353,35 @@ def test_a_mask_of_lengths_that_were_copied_to_be_packed(lengths, given, found):
     files = texts(PACKED.format(lengths=lengths, given=given))
     seen = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     assert ([ast.unparse(one.spot.expression) for one in seen] == ["some"]) is found
+
+
+BATCH = """
+    from lightning import LightningModule
+
+    def drawn(n):
+        return {made}, 0.5
+
+    class Net(LightningModule):
+        def training_step(self, batch, batch_idx):
+            x, y = batch
+            order, share = None, None
+            if self.mixes:
+                order, share = drawn(len(y))
+                x = x * share + {used}
+            return self.net(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "expected"),
+    [
+        ("torch.randperm(n)", "x[order]", ["order"]),
+        ("torch.randint(n, (n,))", "x[order, :]", ["order"]),
+        ("torch.randperm(n, device='cuda')", "x[order]", []),
+        ("n - 1", "x[order]", []),
+    ],
+)
+def test_a_part_of_a_batch_is_indexed_by_what_a_function_draws(made, used, expected):
+    files = texts(BATCH.format(made=made, used=used))
+    found = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert [ast.unparse(index.spot.expression) for index in found] == expected

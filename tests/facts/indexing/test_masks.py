@@ -133,3 +133,38 @@ def test_a_boolean_tensor_is_a_mask(expression):
 )
 def test_what_picks_by_position_is_none(expression):
     assert not shown(expression)
+
+
+DOCUMENTED = '''
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, kept: torch.Tensor, marks):
+            """Take parts.
+
+            Args:
+                {told}
+            """
+            return {name}
+'''
+
+
+@pytest.mark.parametrize(
+    ("told", "name", "expected"),
+    [
+        ("kept: boolean mask of what stays.", "kept", True),
+        ("kept (torch.BoolTensor): what stays.", "kept", True),
+        ("kept (`torch.BoolTensor` of shape `(n,)`): what stays.", "kept[0]", True),
+        ("marks (Tensor): A boolean tensor, True where padded.", "marks", True),
+        (":param marks: the bool mask", "marks", True),
+        ("marks : torch.BoolTensor", "marks", True),
+        ("marks (bool): whether the boolean mask is used.", "marks", False),
+        ("marks: what is taken, by a boolean mask or by places.", "marks", False),
+        ("kept: boolean mask of what stays.", "marks", False),
+        ("kept: bool, whether a mask is used.", "kept", False),
+    ],
+)
+def test_masks_that_the_documentation_tells_of(told, name, expected):
+    files = texts(DOCUMENTED.format(told=told, name=name))
+    project = Project.of_texts(files)
+    node = next(n for n in ast.walk(ast.parse(files["a.py"])) if isinstance(n, ast.Return)).value
+    function = next(i for i, f in enumerate(project.index.outlines["a.py"].functions) if f.name == "forward")
+    assert is_mask(project.values, node, Frame("a.py", function, (node.lineno, node.col_offset + 1))) is expected

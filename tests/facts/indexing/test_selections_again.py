@@ -81,6 +81,13 @@ STEP = """
         ("kept = x.isfinite(); if not torch.all(kept): a, b = x[kept], y[kept]", [False, False]),
         ("kept = ~torch.isnan(x); if not kept.all(): a, b = x[kept], y[kept]", [False, False]),
         ("if kept.any(): a, b = x[kept], y[kept]", [True, True]),
+        ("a, b = (part[kept] for part in (x, y))", [True]),
+        ("a = {name: part[kept] for name, part in y.items()}", [True]),
+        ("a = [part[kept] for part in self.layer(y)]", [True]),
+        ("a = [part.masked_select(kept) for part in (x, y, out)]", [True]),
+        ("a = [part[kept] for part in (x,)]", [False]),
+        ("a = [x[kept] * n for n in (1, 2)]", [False]),
+        ("a = [part[part > 0] for part in (x, y)]", [False]),
     ],
 )
 def test_a_mask_that_selects_and_is_stored_by_is_searched_twice(code, expected):

@@ -101,3 +101,24 @@ def test_the_position_is_set():
     (item,) = items(getitem(opened, "    file.seek(i)", "    return read(file)"))
     assert per_item.stream_of(item, item.site.call.args[0]) is not None
     assert per_item.seeks(item, item.site.call.args[0])
+
+
+HELPED = "\n".join([getitem("return {}"), "def one(self, x):", "    return read(x)"])
+
+
+@pytest.mark.parametrize(
+    ("methods", "line"),
+    [
+        (getitem("out = []", "for x in self.p[i]:", "    out.append(read(x))"), 0),
+        (getitem("return [read(x) for x in self.p[i]]"), 0),
+        (HELPED.format("[self.one(x) for x in self.p[i]]"), -2),
+        (HELPED.format("self.one(self.p[i])"), None),
+        (getitem("return read(self.p[i])"), None),
+        (getitem("return [read(x) for x in (self.p[i], 1)]"), None),
+    ],
+)
+def test_what_a_loop_runs_several_times_for_one_item(methods, line):
+    (item,) = items(methods)
+    turned = per_item.turns_in(item)
+    assert (turned is None) is (line is None)
+    assert turned is None or turned.call.line == item.site.start[0] + line

@@ -27,6 +27,8 @@ def sites(code, *names):
         ("tokenizer = AutoTokenizer.from_pretrained('x')\n\ndef f(x):\n    return tokenizer(x)\n", True),
         ("tokenizer = AutoModel.from_pretrained('x')\n\ndef f(x):\n    return tokenizer(x)\n", False),
         ("def f(tokenizer, x):\n    return tokenizer(x)\n", False),
+        ("def f(tokenizer, x: list[int]):\n    return tokenizer(x, truncation=True)\n", False),
+        ("def f(tokenizer, x: list[str]):\n    return tokenizer(x, truncation=True)\n", True),
         ("def f(x):\n    return x.encode('utf-8')\n", False),
         ("def tokenizer(x, padding):\n    return x\n\ndef f(x):\n    return tokenizer(x, padding=1)\n", False),
     ],

@@ -28,6 +28,13 @@ def train(net: nn.Module, loader: DataLoader, given):
         ("torch.optim.Adam(net.parameters(), fused=True)", "pass", 0, 0),
         ("given", "given.append(scaler.get_scale())", 0, 1),
         ("given", "scaler.get_scale() < 3 and print()", 0, 0),
+        # Put by in each step for a checkpoint that may come; an entry of a dictionary made here is written now.
+        ("given", "given.meta['scaler'] = scaler.state_dict()", 0, 1),
+        ("given", "given.setdefault('amp', {})['scaler'] = scaler.state_dict()", 0, 1),
+        ("given", "given.scaler = scaler.state_dict()", 0, 1),
+        ("given", "given['scaler'] = scaler.state_dict()", 0, 0),
+        ("given", "given.meta['scaler'] = opt.state_dict()", 0, 0),
+        ("given", "torch.save({'scaler': scaler.state_dict()}, given)", 0, 0),
     ],
 )
 def test_what_a_scaler_reads(made, after, stepped, read):

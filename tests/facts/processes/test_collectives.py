@@ -27,8 +27,16 @@ def train(net: nn.Module, loader: DataLoader, opt):
     [
         ("pass", "dist.all_reduce(loss)", ["loss"]),
         ("pass", "shown = loss.detach(); dist.all_reduce(shown)", ["shown"]),
+        ("pass", "shown = loss; dist.all_reduce(shown)", ["shown"]),
+        ("part = x.sum(); loss = loss + part", "kept = part; dist.all_reduce(kept)", ["kept"]),
+        ("part = x.sum(); loss = loss + part", "kept = part > 0; dist.all_reduce(kept)", []),
         ("pass", "norm = clip_grad_norm_(net.parameters(), 1.0); dist.all_reduce(norm)", ["norm"]),
         ("pass", "n = clip_grad_norm_(net.parameters(), 1.0); dist.all_reduce(n)\n        if n < 9: opt.step()", []),
+        ("pass", "norm = self.loss_scaler(loss, opt, clip_grad=1.0); dist.all_reduce(norm)", ["norm"]),
+        ("pass", "norm = self.scaler(loss, opt, clip_grad=1.0); dist.all_reduce(norm)", []),
+        ("pass", "shown = loss; dist.all_reduce(shown)", ["shown"]),
+        ("part = x.sum(); loss = loss + 0 * part", "shown = part; dist.all_reduce(shown)", ["shown"]),
+        ("part = x.sum(); loss = loss / part", "shown = part; dist.all_reduce(shown)", []),
         ("pass", "dist.barrier()", [""]),
         ("pass", "if step % 9 == 0: dist.barrier()", []),
         ("pass", "dist.all_reduce(x)", []),
@@ -255,5 +263,36 @@ def test_barriers_in_the_method_of_a_step(step, after, behind_files):
 def test_a_number_of_the_host_that_only_a_log_takes(after, about):
     helper = HELPER.format(body="value = torch.tensor(value).cuda(); dist.all_reduce(value)")
     files = texts(helper + TRAIN.format(before="pass", after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
+ACCUMULATED = """\
+import torch.distributed as dist
+
+def train(net: nn.Module, loader: DataLoader, opt, loss_scaler, accum_iter):
+    for i, x in enumerate(loader):
+        loss = net(x.cuda()).sum()
+        loss.backward()
+        update = (i + 1) % accum_iter == 0
+        norm = loss_scaler(loss, opt, parameters=net.parameters(), update_grad=update)
+        if update:
+            {steps}
+        if {when}:
+            dist.all_reduce(norm)
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "when", "about"),
+    [
+        ("opt.zero_grad()", "update", ["norm"]),
+        ("opt.step()", "update", ["norm"]),
+        ("print(norm)", "update", []),
+        ("opt.zero_grad()", "(i + 1) % 100 == 0", []),
+    ],
+)
+def test_what_each_step_of_several_batches_exchanges(steps, when, about):
+    files = texts(ACCUMULATED.format(steps=steps, when=when))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [found.about for found in needless_collectives(file)] == about

@@ -7,7 +7,7 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.processes.compiled_unused import DROPPED, METHOD, SELF, UNREAD, unused
+from torchperf_lint.facts.processes.compiled_unused import DROPPED, METHOD, SELF, UNREAD, UNRUN, unused
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,18 @@ from torchperf_lint.facts.processes.compiled_unused import DROPPED, METHOD, SELF
         ("def can_compile(m):\n    torch.compile(m)", []),
         ("torch.compile(lambda x: x)", []),
         ("torch.compile(m, disable=True)", []),
+        # Handed on before, and only asked for what the original has.
+        ("def f(m):\n    t = Trainer(m)\n    m = torch.compile(m)\n    t.train()\n    m.save_pretrained(p)", [UNRUN]),
+        ("def f(m):\n    o = torch.compile(m)\n    t(m)\n    return o.eval().state_dict()", [UNRUN]),
+        ("def f(m):\n    m = torch.compile(m)\n    t = Trainer(m)\n    t.train()\n    m.save_pretrained(p)", []),
+        ("def f(m):\n    m = torch.compile(m)\n    m.eval()\n    m.training_loop(x)", []),
+        ("def f(m):\n    m = torch.compile(m)\n    m.eval()\n    return [m]", []),
+        # Read by functions inside, whenever those run.
+        ("def f(m):\n    m = torch.compile(m)\n    def g(x):\n        return m.generate(x)\n    return g", [METHOD]),
+        ("def f(m):\n    def g(x):\n        return m.generate(x)\n    m = torch.compile(m)\n    return g", [METHOD]),
+        ("def f(m):\n    m = torch.compile(m)\n    def g(x):\n        return m(x), m.generate(x)\n    return g", []),
+        ("def f(m):\n    m = torch.compile(m)\n    def g():\n        return m\n    return g().generate", []),
+        ("def f(m):\n    m = torch.compile(m)\n    def g():\n        nonlocal m\n        m.eval()\n    return g", []),
     ],
 )
 def test_what_becomes_of_a_compiled_function(snippet, ways):

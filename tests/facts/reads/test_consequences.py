@@ -439,3 +439,32 @@ def test_a_loop_that_only_goes_on_to_a_row(test, turn, expected):
     files = texts(f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {body}\n")
     last = max(truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"])), key=lambda spot: spot.start)
     assert consequence(last) == expected
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("for k, v in losses.items():\n            n = v.item()\n            losses[k] = n", RECORDS),
+        ("n = loss.item()\n        losses['total'] = n\n        show(losses)", RECORDS),
+        ("n = loss.item()\n        losses['total'] = n\n        if losses['total'] > 3: break", DECIDES),
+        ("n = loss.item()\n        kept['total'] = n", DECIDES),
+        ("n = loss.item()\n        losses['total'] = n\n        shown = x[: losses['total']]", DECIDES),
+    ],
+)
+def test_a_number_put_into_a_container_that_decided_before(then, expected):
+    source = """\
+def train(net: nn.Module, criterion: nn.Module, loader: DataLoader, opt):
+    kept = {{}}
+    for x in loader:
+        if len(kept) > 3 and kept['total'] > 3:
+            break
+        losses = criterion(net(x.cuda()))
+        loss = 0
+        for k, w in losses.items():
+            if w > 0:
+                loss = loss + w
+        loss.backward()
+        opt.step()
+        {}
+"""
+    assert consequence_in(source.format(then)) == expected

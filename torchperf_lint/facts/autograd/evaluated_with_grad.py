@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from torchperf_lint.facts.autograd.trainable import may_freeze
+from torchperf_lint.facts.autograd.trainable import freezes
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for
@@ -135,7 +135,7 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
 
 def is_frozen(file: SourceFile) -> bool:
     """Whether something in a file may have switched gradients off for good, or runs no model of torch."""
-    return bool(_FROZEN.search(file.text)) or may_freeze(file.text)
+    return bool(_FROZEN.search(file.text)) or freezes(file.text)
 
 
 def _plainest(file: SourceFile, run: Site, inside: list[Call], model: str) -> Site:

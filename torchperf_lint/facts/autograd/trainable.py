@@ -50,6 +50,8 @@ _FREEZES = (
 Each pattern begins with letters of its own, and is asked where a text has its word: one pattern for all of this takes
 a hundred times as long.
 """
+_ASKS = pattern(r"\.requires_grad\b(?!\s*=(?!=))")
+"""`if p.requires_grad:`, as optimizers are made and parameters counted."""
 _WORDS = "requires_grad freez frozen param_group peft lora trainable".split()
 """One of them is in all that `_SETTLES` finds."""
 _STOPS = pattern(r"no_grad|inference_mode|detach|set_grad_enabled|stop_grad|autograd|\.data\b")
@@ -70,6 +72,12 @@ def may_freeze(text: str) -> bool:
     """Whether a text may switch off gradients of parameters: less than speaking of them, as tensors have some too."""
     small = text.lower()
     return any(word in small and way.search(small) is not None for word, way in _FREEZES)
+
+
+@lru_cache(maxsize=256)
+def freezes(text: str) -> bool:
+    """Whether a text may freeze a model that it trains: one that only asks which parameters take gradients does not."""
+    return may_freeze(text) and may_freeze(_ASKS.sub(".asked", text))
 
 
 def is_of_a_library(things: Sequence[Thing]) -> bool:

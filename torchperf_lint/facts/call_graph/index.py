@@ -169,15 +169,15 @@ class Index:
     def _bases(self) -> dict[tuple[str, int], tuple[Thing, ...]]:
         return {
             (path, index): tuple(
-                base for base in (self._base(path, chain) for chain in record.bases) if base is not None
+                base for base in (self._base(path, chain, record.line) for chain in record.bases) if base is not None
             )
             for path, outline in self.outlines.items()
             for index, record in enumerate(outline.classes)
         }
 
-    def _base(self, path: str, chain: str) -> Thing | None:
+    def _base(self, path: str, chain: str, line: int) -> Thing | None:
         head, *rest = re.sub(r"\[\w*\]", "", chain).split(".")
-        thing = self.member(path, head)
+        thing = self._defined_again(path, head, line) or self.member(path, head)
         if thing is None and head in ("object", "dict", "list", "Exception"):
             return Thing("external", dotted=head)
         for name in rest:
@@ -190,6 +190,15 @@ class Index:
             else:
                 return None
         return thing if thing is not None and thing.kind in ("class", "external") else None
+
+    def _defined_again(self, path: str, name: str, line: int) -> Thing | None:
+        """Of the classes that share a name, one in each branch of a test, the last one above a line."""
+        if self.outlines[path].tops.get(name, ("", 0))[0] != "class":
+            return None
+        classes = self.outlines[path].classes
+        same = [n for n, one in enumerate(classes) if one.qualname == name and one.function == 0]
+        above = [n for n in same if classes[n].line < line]
+        return Thing("class", path, max(above, key=lambda n: classes[n].line)) if len(same) > 1 and above else None
 
     def ancestry(self, cls: Thing) -> tuple[Thing, ...]:
         """The class itself and all its bases, each once, in the order in which Python looks them through."""

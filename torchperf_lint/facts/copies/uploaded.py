@@ -24,19 +24,21 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import below
 from torchperf_lint.facts.values.entries import bound_again
-from torchperf_lint.facts.values.value import DEVICE, HOST, Frame
+from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, HOST, Frame
 from torchperf_lint.patterns import pattern
 
 _HOPS = 3
 _SAME = frozenset(
-    "detach data view reshape squeeze unsqueeze flatten contiguous clone long int float bool double permute transpose "
-    "t T cpu numpy items".split()
+    "detach data view reshape squeeze unsqueeze flatten contiguous clone long int float bool double half bfloat16 "
+    "permute transpose t T cpu numpy items".split()
 )
 """What gives the same numbers, in another shape or type; `numpy()` and `cpu()` before a test of what they give."""
 _GATHERS = frozenset({"tuple", "list"})
 """`tuple(t.to(device) for t in batch)`."""
 _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|image_processor|encode_plus)$|_plus$")
 """Callables that give tensors on the host, as their libraries do."""
+_COMPOSED = frozenset({"torchvision.transforms.Compose()", "torchvision.transforms.v2.Compose()"})
+"""What turns images of files into tensors; who runs it on the device has nothing to upload after it."""
 _REDUCES = frozenset("max min sum amax amin any all long int float".split())
 _CHANGES = pattern(r"[a-z]_$")
 _EXCHANGES = pattern(
@@ -255,7 +257,7 @@ class _Search:
             return True
         value = self.file.project.values.of(node, frame)
         if value.kind in ("tensor", "batch"):
-            return value.device == HOST
+            return value.device == HOST or (value.device == ANYWHERE and self._is_composed(node, frame))
         if isinstance(node, ast.Name) and value.kind == "unknown":
             reaching = self.body.reaching(self.frame.function, node.id, frame.at) or ()
             calls = [d.value.func for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
@@ -263,6 +265,16 @@ class _Search:
                 _ENCODERS.search(last_part(chain(call)).lower()) for call in calls
             )
         return False
+
+    def _is_composed(self, node: ast.expr, frame: Frame) -> bool:
+        """What `transform(image).unsqueeze(0)` gives, for a Compose of torchvision: who moves it then had an image."""
+        node = same_numbers(node)
+        values = self.file.project.values
+        made = self.body.assigned_once(frame.function, node.id, frame.at) if isinstance(node, ast.Name) else None
+        if made is not None:
+            node, frame = same_numbers(made), frame._replace(at=self.body.at(made))
+        thing = values.of(node.func, frame).thing if isinstance(node, ast.Call) else None
+        return thing is not None and thing.kind == "external" and thing.dotted in _COMPOSED
 
     def is_changed(self, name: str) -> bool:
         """Whether the function, or a call that exchanges with other processes, writes into what a name stands for."""

@@ -43,14 +43,18 @@ _METHODS = (
 """Methods of tensors, lists and texts."""
 _SPARSE = frozenset("is_sparse is_sparse_csr to_sparse to_sparse_coo to_sparse_csr coalesce is_coalesced".split())
 """What sparse tensors are asked, and how others become such."""
+_PLAIN = ("torch.", "builtins.", "math.", "random.", "numpy.random.", "numpy.arange")
+"""Where functions come from that are arithmetic, or draw numbers, which the host can do for all turns at once."""
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = pattern(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|"
     r"log(?!_(?:prob|likelihood|lik|partition|det|sum|softmax|scale|var|std|odds|norm|z)(?:\w*))|print|export|beam|"
-    r"sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
+    r"detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
     re.IGNORECASE,
 )
+_SAMPLES = pattern(r"(?:^|[._])sampler?(?:_|$)", re.IGNORECASE)
+"""What draws pictures or tokens for somebody, but in a training step only parts of what is learnt from."""
 
 
 def doubt(turn: Turn) -> str | None:
@@ -58,9 +62,13 @@ def doubt(turn: Turn) -> str | None:
     return _Doubts(turn).why()
 
 
-def comes_after_the_model(name: str) -> bool:
-    """Whether a function turns outputs into what somebody looks at, by its name."""
-    return _AFTER_THE_MODEL.search(name) is not None
+def comes_after_the_model(name: str, kind: str = "") -> bool:
+    """Whether a function turns outputs into what somebody looks at, by its name.
+
+    :param kind: the kind of hot code that it is
+    """
+    samples = kind != "step" and _SAMPLES.search(name) is not None
+    return samples or _AFTER_THE_MODEL.search(name) is not None
 
 
 class _Doubts:
@@ -71,7 +79,7 @@ class _Doubts:
 
     def why(self) -> str | None:
         name = self.turn.file.outline.functions[self.turn.place.function].qualname
-        if comes_after_the_model(name):
+        if comes_after_the_model(name, self.turn.place.hot.kind if self.turn.place.hot is not None else ""):
             return "what comes after the model, image by image"
         few = next((n for n in sorted(self.turn.variables | self._bounds()) if HANDFUL.search(n)), None)
         if few is not None:
@@ -168,7 +176,7 @@ class _Doubts:
             return None if named_so or is_plain_layer(denoted) else f"each turn runs the module `{callee}`"
         if denoted == "functools.partial()":
             denoted = ""  # says nothing of what it calls
-        if denoted and not denoted.startswith(("torch.", "builtins.", "math.")):
+        if denoted and not denoted.startswith(_PLAIN):
             return f"each turn calls `{callee}`"
         if denoted:
             return None
@@ -212,7 +220,7 @@ def _is_light(file: SourceFile, key: FunctionKey) -> bool:
         if thing is None:
             if call.callee.startswith("self.") or "." not in call.callee or _is_opaque(call.callee):
                 return False
-        elif thing.kind != "external" or not thing.dotted.startswith(("torch.", "builtins.", "math.")):
+        elif thing.kind != "external" or not thing.dotted.startswith(_PLAIN):
             return False
     return file.project.index.function(key).name != "forward"
 

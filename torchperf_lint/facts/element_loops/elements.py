@@ -44,6 +44,8 @@ class ElementLoop(NamedTuple):
     """Why turns may have no batched form: in a few words, None where nothing speaks against one."""
     fills: bool = False
     """Whether turns do nothing but put one number into elements: a slice takes it at once."""
+    border: bool = False
+    """Whether it goes over a part of the elements, no longer than a number says: `range(min(len(x), n))`."""
 
 
 def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
@@ -61,7 +63,8 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     tensor = _by_place(file, place, turn, iterated) if tensor is None and by_row else tensor
     value = on_device(file, place, tensor) if tensor is not None else None
     if tensor is not None and value is not None and (turn.works() or _only_fills(turn, iterated)):
-        return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
+        border = not by_row and _is_border(file, place, iterated)
+        return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn), border=border)
     if tensor is None and _is_range(iterated) and not turn.indexed:
         handed = _by_helper(file, place, turn, iterated)
         if handed is not None:
@@ -162,6 +165,15 @@ def _by_index(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) ->
     filled = (node.value for node in turn.nodes if isinstance(node, ast.Subscript) and fills_up_to(turn, node))
     candidates = (*(s.value for s in found), *filled)
     return next((whole for whole in candidates if on_device(file, place, whole) is not None), None)
+
+
+def _is_border(file: SourceFile, place: Place, iterated: ast.expr) -> bool:
+    """`n = min(a.shape[-1], b.shape[-1], n)`, and `for i in range(n)`: where two tensors overlap, say."""
+    ranged, body = _unwrapped(iterated)[0], file.project.body(file.path)
+    bound = ranged.args[-1] if isinstance(ranged, ast.Call) and len(ranged.args) == 1 else None
+    if isinstance(bound, ast.Name) and body is not None:
+        bound = body.assigned_once(place.function, bound.id, body.at(bound))
+    return isinstance(bound, ast.Call) and chain(bound.func) == "min"
 
 
 def _counts_channels(turn: Turn, bound: ast.expr) -> bool:

@@ -43,13 +43,13 @@ def is_shift(turn: Turn, node: ast.Subscript) -> bool:
 
 
 def _is_fixed(turn: Turn, part: ast.expr) -> bool:
-    """`t - 1`, `t + width`, `1 + t`, where no turn binds `width`."""
+    """`t - 1`, `t + width`, `-width + t`, where no turn binds `width`."""
     if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Add | ast.Sub):
         return False
     counter, other = part.left, part.right
     if isinstance(part.op, ast.Add) and not _is_counter(turn, counter):
         counter, other = other, counter
-    return _is_counter(turn, counter) and (isinstance(other, ast.Constant) or _is_steady(turn, other))
+    return _is_counter(turn, counter) and _is_steady(turn, other)
 
 
 def _is_counter(turn: Turn, node: ast.expr) -> bool:
@@ -57,7 +57,16 @@ def _is_counter(turn: Turn, node: ast.expr) -> bool:
 
 
 def _is_steady(turn: Turn, node: ast.expr) -> bool:
-    """Whether something is a name, or an attribute of one, that no turn binds."""
+    """Whether something is a number, a name, or an attribute of one, that no turn binds; and what is computed of such:
+    `-width`, `x.shape[-1] - width`."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return _is_steady(turn, node.operand)
+    if isinstance(node, ast.BinOp):
+        return _is_steady(turn, node.left) and _is_steady(turn, node.right)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        return _is_steady(turn, node.value) and _is_steady(turn, node.slice)
     if not isinstance(node, ast.Name | ast.Attribute) or turn.mentions(node):
         return False
     bound = _bound(turn)

@@ -165,7 +165,8 @@ def _makes_one(file: SourceFile, place: Place, value: ast.expr, hops: int) -> bo
 
 
 def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> bool:
-    """Whether a number is the length of a tensor: `x.shape[0]`, `x.size(1)`, `len(x)`, a name for one of them."""
+    """Whether a number is the length of a tensor: `x.shape[0]`, `x.size(1)`, `len(x)`, a name for one of them; or is no
+    larger than one, `min(x.shape[0], n)`."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return is_tensor(file, place, node.value.value)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and not node.value.args:
@@ -178,21 +179,31 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
     if isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1:
         return is_tensor(file, place, node.args[0]) and is_one_tensor(file, place, node.args[0])
     body = file.project.body(file.path)
+    if isinstance(node, ast.Call) and chain(node.func) == "min" and hops:
+        return any(is_length(file, place, part, hops - 1) for part in node.args)
     if isinstance(node, ast.BinOp) and hops:
         # A batch of so many groups: `x.size(0) // n`.
         return any(is_length(file, place, side, hops - 1) for side in (node.left, node.right))
     if not isinstance(node, ast.Name) or body is None or not hops:
         return False
     found = body.reaching(place.function, node.id, file.span(node)[0]) or []
-    if len(found) != 1 or found[0].value is None:
+    return bool(found) and all(_binds_length(file, place, definition, hops - 1) for definition in found)
+
+
+def _binds_length(file: SourceFile, place: Place, definition: Definition, hops: int) -> bool:
+    """Whether a name is bound to a length here: `n = len(x)`, `b, n = x.shape[:2]`, `b, c, h, w = x.size()`."""
+    value = definition.value
+    if value is None:
         return False
-    value = found[0].value
-    if found[0].how == "item" and not isinstance(value, ast.Tuple):
+    if definition.how == "item" and not isinstance(value, ast.Tuple):
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            value = value.value
         sizes = value.func if isinstance(value, ast.Call) else value
         if not isinstance(sizes, ast.Attribute) or sizes.attr not in ("shape", "size"):
             return False
         return is_tensor(file, place, sizes.value)
-    return found[0].how == "assign" and is_length(file, place, value, hops - 1)
+    bound = _bound_value(definition)
+    return bound is not None and is_length(file, place, bound, hops)
 
 
 def is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:

@@ -131,9 +131,19 @@ class Turn:
         return bound[0] if len(bound) == 1 else node
 
     def _gathers(self, node: ast.Subscript) -> bool:
-        """Whether an element of one tensor says which of another is taken: `x[i, order[i]]`."""
+        """Whether an element of one tensor says which of another is taken, `x[i, order[i]]`, or several places do that
+        the host draws or lists for the turn: `x[i, shuffled[:k]]`."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-        return any(self.is_order(part) and self.is_tensor(part) for part in parts) and self.is_tensor(node.value)
+        picked = any(self.is_order(part) and self.is_tensor(part) for part in parts) or any(map(self._several, parts))
+        return picked and self.is_tensor(node.value)
+
+    def _several(self, node: ast.expr) -> bool:
+        """Whether an index is an array of numbers, which picks as many elements, and no view of them."""
+        return (
+            isinstance(node, ast.Name | ast.Subscript | ast.Call)
+            and self.file.value(node, self.place).kind == "array"
+            and not self.mentions(node)
+        )
 
     def is_order(self, node: ast.expr) -> bool:
         """`order[i]`: an index by its name, no mask."""

@@ -34,7 +34,7 @@ def is_by_group(selection: Selection) -> bool:
     spot = selection.spot
     if selection.form not in (LOAD, INDICES) or spot.hot.kind not in ("step", "forward"):
         return False
-    if comes_after_the_model(spot.file.outline.functions[spot.function].qualname):
+    if comes_after_the_model(spot.file.outline.functions[spot.function].qualname, spot.hot.kind):
         return False
     loop = next(spot.file.enclosing(spot.function).loops(spot.expression), None)
     if loop is None:

@@ -47,12 +47,13 @@ _LISTED = (
         r".*(?:ensor\(|\[)"
     ),
     pattern(r"assign\w*\("),
+    pattern(r"(?m:^[\w ,]*(?:ind(?:ex|ices|s)?|idxs?|perm\w*|order)\b[\w ,]* = [\w.]+\()"),
     pattern(r" in range\([^\n]*:\s+\w+\.append\(\w"),
     pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\w+\.)*_?[A-Z][A-Z\d_]+\s*[\],]"),
 )
 """`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such;
-lists that a loop counts into.
+lists that a loop counts into; `index, share = mixed(n)`, what a function of the project makes.
 
 The last: `x[:, LEFT_EYE]`, `x[:, ORDER]`, a constant that may be another module's.
 """
@@ -163,7 +164,7 @@ def _base(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> Valu
     if value is None or value.kind == "tensor":
         return value
     several = isinstance(spot.expression, ast.Subscript) and isinstance(spot.expression.slice, ast.Tuple)
-    several = several or file.value(index, spot).kind == "array"
+    several = several or file.value(index, spot).kind in ("array", "tensor")  # a list takes one number
     return one_tensor(value) if several and value.kind == "batch" and value.device == DEVICE else None
 
 

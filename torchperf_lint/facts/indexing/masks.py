@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.bindings.bindings import Definition
+from torchperf_lint.facts.bindings.documented_tensors import is_documented_mask
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.indexing.mask_uses import asked_as_masks
@@ -223,13 +224,16 @@ def _row(values: Values, d: Definition, frame: Frame, hops: int) -> bool:
 
 
 def _parameter(values: Values, name: str, frame: Frame, hops: int) -> bool:
-    """A parameter that is annotated so, that the function uses as one, or to which every caller gives a mask."""
+    """A parameter that is annotated or documented so, that the function uses as one, or to which all give a mask."""
     key = FunctionKey(frame.path, frame.function)
     record = values.index.function(key)
     own = next((p for p in record.parameters if p.name == name), None)
     if own is None:
         return False
     if _BOOL.search(own.annotation) or name in asked_as_masks(values, key):
+        return True
+    body = values.body(key.path)
+    if body is not None and own.annotation != "bool" and is_documented_mask(body, key.index, name):
         return True
     callers = values.hotness.callers.get(key, ())
     hot = values.hotness.functions.get(key)

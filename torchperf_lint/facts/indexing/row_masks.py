@@ -29,7 +29,7 @@ def is_by_row(selection: Selection) -> bool:
     spot = selection.spot
     if selection.form not in (LOAD, INDICES) or spot.hot.kind not in ("step", "forward"):
         return False
-    if comes_after_the_model(spot.file.outline.functions[spot.function].qualname):
+    if comes_after_the_model(spot.file.outline.functions[spot.function].qualname, spot.hot.kind):
         return False
     around = spot.file.enclosing(spot.function)
     loop = next(around.loops(spot.expression), None)

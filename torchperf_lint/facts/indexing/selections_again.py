@@ -9,6 +9,7 @@ from torchperf_lint.facts.constants.changed_in_place import changed
 from torchperf_lint.facts.constants.switched_on import is_switched_on
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.indexing.selections import CHANGE, INDICES, LOAD, STORE, Selection
+from torchperf_lint.facts.outlines.guards import literal_turns
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.enclosing import Enclosing
 from torchperf_lint.facts.syntax.syntax import names_of
@@ -18,11 +19,12 @@ _SEARCHES = (LOAD, INDICES, STORE)
 
 def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
     """Whether the same mask is searched for its elements once more: `x[mask]`, then `y[mask]`; `x[mask.nonzero()]`,
-    then `y[mask]`; `out[mask] = f(x[mask])`. `x[mask] *= 2` searches twice by itself.
+    then `y[mask]`; `out[mask] = f(x[mask])`. `x[mask] *= 2` searches twice by itself, and so does what stands in a
+    comprehension, `x, y = (part[mask] for part in (x, y))`.
 
     That needs no second search, whatever becomes of the elements: also where a user gets them in the end.
     """
-    twice = selection.form == CHANGE or any(_is_beside(selection, other) for other in found)
+    twice = selection.form == CHANGE or _is_in_turns(selection) or any(_is_beside(selection, o) for o in found)
     return twice and not _is_seldom(selection)
 
 
@@ -36,6 +38,19 @@ def _is_beside(selection: Selection, other: Selection) -> bool:
         and together(selection, other)
         and not _is_changed_between(selection, other)
     )
+
+
+def _is_in_turns(selection: Selection) -> bool:
+    """`[part[mask] for part in (x, y, z)]`: each turn of a comprehension searches the same mask anew, for its own."""
+    spot = selection.spot
+    loop = next(spot.file.enclosing(spot.function).loops(spot.expression), None)
+    if not isinstance(loop, ast.comprehension) or selection.form not in (LOAD, INDICES):
+        return False
+    own = names_of(loop.target)
+    if own & names_of(selection.mask) or not (selection.form == INDICES or own & names_of(selection.base)):
+        return False
+    turns = literal_turns(loop.iter)
+    return turns is None or turns > 1
 
 
 def _is_seldom(selection: Selection) -> bool:

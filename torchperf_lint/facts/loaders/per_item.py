@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.loop import FEW_TURNS
+from torchperf_lint.facts.outlines.records import Outline
 from torchperf_lint.facts.syntax.arguments import arguments, keyword, unpacks
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import Frame
@@ -58,6 +60,24 @@ def _root(file: SourceFile, site: Site) -> FunctionKey | None:
         if record.header_line == site.hot.line and record.name in _ITEM_METHODS:
             return FunctionKey(site.hot.path, number)
     return None
+
+
+def turns_in(item: ItemCall) -> CallSite | None:
+    """The call that a loop runs several times for one item: the call itself, or that of the helper it stands in."""
+    site, project = item.site, item.site.file.project
+    if _looped(site.file.outline, site.record.region):
+        return CallSite(site.file.path, site.record)
+    key = FunctionKey(site.file.path, site.function)
+    callers = project.hotness.callers.get(key, ()) if key != item.root else ()
+    looped = (one for one in callers if _looped(project.index.outlines[one.path], one.call.region))
+    return next((one for one in looped if one.path == item.root.path and one.call.function == item.root.index), None)
+
+
+def _looped(outline: Outline, region: int) -> bool:
+    regions = outline.regions
+    while regions[region].kind not in ("loop", "comprehension", "function", "class"):
+        region = regions[region].parent
+    return regions[region].kind in ("loop", "comprehension") and (regions[region].turns or FEW_TURNS + 1) > FEW_TURNS
 
 
 def _kept(file: SourceFile, site: Site) -> bool:

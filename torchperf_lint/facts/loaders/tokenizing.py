@@ -16,6 +16,7 @@ _METHODS = frozenset({"encode", "encode_plus", "batch_encode_plus", "tokenize"})
 _NAMED = pattern(r"(?:^|_)(?:tokeni[sz]er|tok)(?:_\w+)?$", re.IGNORECASE)
 _ARGUMENTS = frozenset({"truncation", "padding", "max_length", "return_tensors", "add_special_tokens", "text_pair"})
 """Keywords that say a thing is a tokenizer of text: those of images and sounds have others."""
+_TOKENS = pattern(r"^(?:\w+\.)*(?:[Ll]ist|Sequence|Iterable)\[int\]$")
 _LIBRARIES = ("transformers.", "tokenizers.", "tiktoken.", "sentencepiece.")
 
 
@@ -30,6 +31,8 @@ class Mapped(NamedTuple):
 
 def tokenizes(site: Site) -> bool:
     """Whether a call turns text into tokens: of a tokenizer by its class, or by its name and what it is given."""
+    if _is_tokens(site):
+        return False
     called = site.call.func
     method = isinstance(called, ast.Attribute) and called.attr in _METHODS
     tokenizer = called.value if isinstance(called, ast.Attribute) and method else called
@@ -40,6 +43,14 @@ def tokenizes(site: Site) -> bool:
         return False
     given = {k.arg for k in site.call.keywords}
     return bool(_NAMED.search(last_part(chain(tokenizer)))) and bool(site.call.args) and bool(given & _ARGUMENTS)
+
+
+def _is_tokens(site: Site) -> bool:
+    """Whether what a call is given is a parameter that holds tokens already: `def shorten(self, ids: list[int])`."""
+    first = site.call.args[0] if site.call.args else None
+    parameters = site.file.outline.functions[site.function].parameters
+    hint = next((p.annotation for p in parameters if isinstance(first, ast.Name) and p.name == first.id), "")
+    return bool(_TOKENS.search(hint))
 
 
 def mapped(file: SourceFile) -> list[Mapped]:

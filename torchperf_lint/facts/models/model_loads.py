@@ -34,20 +34,20 @@ _LOADERS = frozenset(
 )
 _PRETRAINED = "from_pretrained"
 _LOAD_STATE = "load_state_dict"
-_NAMES = frozenset({_PRETRAINED, _LOAD_STATE, "create_model", *(name.rpartition(".")[2] for name in _LOADERS)})
+NAMES = frozenset({_PRETRAINED, _LOAD_STATE, "create_model", *(name.rpartition(".")[2] for name in _LOADERS)})
 _LIGHT = pattern(r"Config$|Scheduler$|^cls$|Args$|Settings$")
 _READS_TEXT = pattern(r"Tokenizer(?:Fast)?$|Processor$|Extractor$")
 _PLACES = frozenset(
     {"pretrained_model_name_or_path", "model", "name", "model_name", "model_name_or_path", "repo_or_dir"}
 )
 """Keywords that say which weights."""
-_ONE_OF_SEVERAL = pattern(
+ONE_OF_SEVERAL = pattern(
     r"fold|seed|trial|(?:^|_)runs?(?:_|$)|rank|epoch|lr|ratio|param|method|config|ckpt|checkpoint|model|layer|expert|"
     r"quant|spars|prun|world|adapter|lora|precision|dtype|backend|variant|batch_size|attempt|retry|retries",
     re.IGNORECASE,
 )
 """In the head of a loop that wants a model of its own in each turn, or turns only where the turn before failed."""
-_TRAINS = pattern(
+TRAINS = pattern(
     r"\.(?:backward|fit|train|train_model|finetune)\(|[oO]ptimi[sz]er|Trainer\(|get_peft_model|requires_grad|quantize|prune|deepcopy"
 )
 _LEAVES_AS_IT_IS = frozenset(
@@ -69,16 +69,17 @@ class Load(NamedTuple):
 
 def repeated_loads(file: SourceFile) -> Iterator[Load]:
     """Loads in code that serves requests, in hot code, and in loops that use what they load and leave it alone."""
-    for site in file.calls_among([c for c in file.outline.calls if last_part(c.callee) in _NAMES]):
-        what = _loaded(file, site)
-        if not what or is_kept(file, site.call, site.function) or _is_made_elsewhere(file, site):
+    for site in file.calls_among([c for c in file.outline.calls if last_part(c.callee) in NAMES]):
+        what = loaded(file, site)
+        if not what or is_kept(file, site.call, site.function) or is_made_elsewhere(file, site):
             continue
         hot = _why(file, site)
         if hot is not None:
             yield Load(site, hot, what)
 
 
-def _loaded(file: SourceFile, site: Site) -> str:
+def loaded(file: SourceFile, site: Site) -> str:
+    """What a call loads, model or tokenizer; empty for other calls."""
     name = last_part(site.record.callee)
     if name == _PRETRAINED:
         of = last_part(chain(site.receiver)) if site.receiver is not None else ""
@@ -100,7 +101,7 @@ def _reads_file(file: SourceFile, site: Site) -> bool:
     return isinstance(given, ast.Call) and file.denotes(given.func, site) == "torch.load"
 
 
-def _is_made_elsewhere(file: SourceFile, site: Site) -> bool:
+def is_made_elsewhere(file: SourceFile, site: Site) -> bool:
     """Whether a guard decides, or the code runs on the way out of its loop."""
     return NOT_TRAINING_NAME.search(file.outline.functions[site.function].name) is not None
 
@@ -111,10 +112,10 @@ def _is_made_elsewhere(file: SourceFile, site: Site) -> bool:
 def _why(file: SourceFile, site: Site) -> Hot | None:
     if _changes(file, site):
         return None
-    loop = _loop_around(file, site)
+    loop = loop_around(file, site)
     if loop is not None:
         return _in_loop(file, site, loop)
-    if not _runs_straight(file, site.record):
+    if not runs_straight(file, site.record):
         return None
     if site.hot is not None:
         return None if site.hot.kind == "elements" or site.hot.optional else site.hot
@@ -125,7 +126,7 @@ def _from_request(file: SourceFile, site: Site) -> Hot | None:
     """Of a function that a handler calls: `model = load_model()`."""
     callers = file.project.hotness.callers.get(FunctionKey(file.path, site.function), ())
     for caller in callers:
-        if caller.path != file.path or not _runs_straight(file, caller.call):
+        if caller.path != file.path or not runs_straight(file, caller.call):
             continue
         hot = request_of(file, caller.call.function)
         node = next(iter(file.calls_among([caller.call])), None)
@@ -136,7 +137,7 @@ def _from_request(file: SourceFile, site: Site) -> Hot | None:
     return None
 
 
-def _runs_straight(file: SourceFile, call: Call) -> bool:
+def runs_straight(file: SourceFile, call: Call) -> bool:
     """Whether nothing but its function decides that a call runs: no test before it may have found a kept model."""
     regions, index = file.outline.regions, call.region
     while index >= 0 and regions[index].kind != "function":
@@ -154,7 +155,8 @@ def _runs_straight(file: SourceFile, call: Call) -> bool:
 # -- loops ----------------------------------------------------------------------------------------------------
 
 
-def _loop_around(file: SourceFile, site: Site) -> ast.For | ast.While | None:
+def loop_around(file: SourceFile, site: Site) -> ast.For | ast.While | None:
+    """The innermost loop around a call in its function."""
     around = file.enclosing(site.function).around(site.call)
     return next((a for a in around if isinstance(a, ast.For | ast.While)), None)
 
@@ -165,7 +167,7 @@ def _in_loop(file: SourceFile, site: Site, loop: ast.For | ast.While) -> Hot | N
     inside = around.around(site.call)
     held = any(isinstance(a, ast.If | ast.Try) for a in iter(lambda: next(inside), loop))
     head = file.source(loop.iter) + file.source(loop.target) if isinstance(loop, ast.For) else ""
-    if not turns or held or _ONE_OF_SEVERAL.search(head) or _TRAINS.search(file.source(loop)):
+    if not turns or held or ONE_OF_SEVERAL.search(head) or TRAINS.search(file.source(loop)):
         return None
     if not _is_left_as_it_is(file, site):
         return None
@@ -206,10 +208,11 @@ def _changes(file: SourceFile, site: Site) -> bool:
     parts = [*call.args[:2], *named]
     receiver = [site.receiver] if last_part(site.record.callee) == _PRETRAINED and site.receiver is not None else []
     names = names_of(*parts, *receiver)
-    return not parts or any(_is_given(file, site.function, name, _HOPS) for name in sorted(names))
+    return not parts or any(is_given(file, site.function, name, _HOPS) for name in sorted(names))
 
 
-def _is_given(file: SourceFile, function: int, name: str, hops: int) -> bool:
+def is_given(file: SourceFile, function: int, name: str, hops: int = _HOPS) -> bool:
+    """Whether a name depends on a parameter, on a loop, or on anything that is not known."""
     record = file.outline.functions[function]
     parameters = [p.name for p in record.parameters]
     if name in parameters:
@@ -222,6 +225,6 @@ def _is_given(file: SourceFile, function: int, name: str, hops: int) -> bool:
         if definition.how != "assign" or definition.value is None or not hops:
             return True
         names = names_of(definition.value) - {name}
-        if any(_is_given(file, function, inner, hops - 1) for inner in names):
+        if any(is_given(file, function, inner, hops - 1) for inner in names):
             return True
-    return bool(not found and record.parent > 0 and _is_given(file, record.parent, name, hops))
+    return bool(not found and record.parent > 0 and is_given(file, record.parent, name, hops))

@@ -53,7 +53,7 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
             continue
         if any(_OWN_LAYERS.search(k.arg or "") for k in site.call.keywords):
             continue
-        read = _parts_read(file, site)
+        read = parts_read(file, site)
         if read:
             yield Unread(site, asked, ", ".join(f"`{part}`" for part in read))
 
@@ -77,8 +77,8 @@ def _loads(call: Call) -> bool:
     return call.callee.endswith((".from_pretrained", ".from_config"))
 
 
-def _parts_read(file: SourceFile, site: Site) -> list[str]:
-    """The parts of a call's result that are read, where those are all and none is what was asked for."""
+def parts_read(file: SourceFile, site: Site) -> list[str]:
+    """The parts of a call's result that are read, where those are all, and no attention weights nor hidden states."""
     around = file.enclosing(site.function)
     parent = around.parents.get(site.call)
     if isinstance(parent, ast.Attribute):

@@ -76,7 +76,9 @@ def scale_reads(file: SourceFile) -> Iterator[Site]:
     for site in file.hot_calls("get_scale", "state_dict"):
         if site.hot is None or site.hot.kind != "step" or site.hot.optional:
             continue
-        if site.record.callee.endswith("state_dict") and not _is_asked_for_its_scale(file, site):
+        if site.record.callee.endswith("state_dict") and not (
+            _is_asked_for_its_scale(file, site) or _is_kept(file, site)
+        ):
             continue
         if (_is_scaler(file, site) or _hands_on(file, site)) and not _decides(file, site):
             yield site
@@ -86,6 +88,19 @@ def _is_asked_for_its_scale(file: SourceFile, site: Site) -> bool:
     """`scaler.state_dict()["scale"]`."""
     taken = file.enclosing(site.function).parents.get(site.call)
     return isinstance(taken, ast.Subscript) and isinstance(taken.slice, ast.Constant) and taken.slice.value == "scale"
+
+
+def _is_kept(file: SourceFile, site: Site) -> bool:
+    """`runner.meta["scaler"] = scaler.state_dict()`: put by for a checkpoint that may come later.
+
+    An entry of a dictionary made here, `state["scaler"] = ...`, goes into the checkpoint that comes now.
+    """
+    kept = file.enclosing(site.function).parents.get(site.call)
+    if not isinstance(kept, ast.Assign) or kept.value is not site.call:
+        return False
+    target = kept.targets[0]
+    inner = target.value if isinstance(target, ast.Subscript) else target
+    return isinstance(target, ast.Subscript | ast.Attribute) and isinstance(inner, ast.Attribute | ast.Call)
 
 
 def _hands_on(file: SourceFile, site: Site) -> bool:

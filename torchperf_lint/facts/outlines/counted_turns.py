@@ -93,6 +93,23 @@ def is_at_the_end(test: ast.expr) -> bool:
     return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(test.comparators[0])))
 
 
+def is_among_the_first(test: ast.expr) -> bool:
+    """`trainer.global_step < 5`, `batch_idx < 3`: a handful of steps out of all, which are counted for a whole run."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    counted, most = test.left, test.comparators[0]
+    if isinstance(test.ops[0], ast.Gt | ast.GtE):
+        counted, most = most, counted
+    elif not isinstance(test.ops[0], ast.Lt | ast.LtE):
+        return False
+    few = isinstance(most, ast.Constant) and type(most.value) is int and 0 < most.value <= _HANDFUL
+    return few and bool(_OF_THE_RUN.search(name_of(counted)))
+
+
+_OF_THE_RUN = pattern(
+    r"^_?(?:global|total|train(?:ing)?|cur(?:rent)?)_?(?:steps?|iters?|iterations?|updates)$|"
+    r"^_?batch_?(?:idx|index|i|id|no|nb|num)$|^i_?batch$|^idx_batch$"
+)
 _ALL_TURNS = pattern(r"^(?:max|total|num_train(?:ing)?)_(?:train(?:ing)?_)?(?:steps|iters?|iterations|updates)$")
 
 

@@ -32,6 +32,21 @@ _RETURNED = pattern(
     rf"^[ \t]*:rtype: *{_TENSOR} *$|^[ \t]*:returns?: *{_TENSOR}\b",
     re.MULTILINE,
 )
+_MASK = pattern(
+    r"^[ \t]*(?::(?:param|type) +)?(\w+)(?: *\([^()\n]*\))? *:?[^\n:]*?(?:\([`\w. ]*\bBoolTensor\b|"
+    r": *[`\w.\[ ]*\bBoolTensor\b|: *(?:an? |the |optional )?bool(?:ean)?[- ](?:\w+ )?(?:masks?|tensors?)\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""`kept: boolean mask of ...`, `kept (torch.BoolTensor): ...`, `:param kept: a boolean tensor`."""
+
+
+def documented_masks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """The parameters of a function that its docstring calls boolean masks, or boolean tensors."""
+    text = ast.get_docstring(node, clean=False) or ""
+    if "bool" not in text.lower():
+        return frozenset()
+    own = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    return frozenset(match.group(1) for match in _MASK.finditer(text) if match.group(1) in own)
 
 
 def documented(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.outlines.anomalies import NOT_FINITE, counts_anomalies, is_finite_check
 from torchperf_lint.facts.outlines.counted_turns import (
     gathers_a_handful,
+    is_among_the_first,
     is_any_other_turn,
     is_at_the_end,
     is_single_turn,
@@ -268,7 +269,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return None if is_negative(test) else "elsewhere"
     throttled = _is_throttle(nodes) and not _is_time_left(test)
     counted = has_modulus(nodes) or is_single_turn(test) or is_at_the_end(test) or outgrows_a_cache(test)
-    counted = counted or gathers_a_handful(test)
+    counted = counted or gathers_a_handful(test) or is_among_the_first(test)
     if counted or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)

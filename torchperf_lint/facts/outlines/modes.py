@@ -13,10 +13,18 @@ from collections.abc import Sequence
 from torchperf_lint.facts.outlines.guards import exit_kind
 from torchperf_lint.patterns import pattern
 
-_FLAGS = frozenset({"training", "is_training", "is_train"})
-"""What a module calls its mode: `nn.Module.training`, and how functions name a parameter for it."""
+_TRAINING_FLAG = pattern(r"^(?:training|_?is_train(?:ing)?(?:_(?:loader|step|mode|phase|stage))?)$")
+"""What a module calls its mode, `nn.Module.training`, and how functions name a parameter for it."""
+_EVALUATION_FLAG = pattern(
+    r"^_?is_(?:(?:val|validation|validating|test|testing|eval|evaluation|evaluating)(?:_(?:loader|step|mode|phase|stage))?"
+    r"|valid_(?:loader|step|mode|phase|stage))$"
+)
+"""`is_valid` alone asks whether something holds."""
+_LOADERS = pattern(r"^_?(?:(?P<of_evaluation>val|valid|validation|test|eval)|train)_loaders?$")
+"""Keys of loaders that are kept to compare with: `if key in self.valid_loaders:`."""
 _MODE = pattern(r"(?:^|_)(?:mode|phase|split|stage|status|partition|subset)$", re.IGNORECASE)
 """How a parameter is called that tells in words which it is."""
+_KEY = pattern(r"(?:^|_)(?:key|name|loader|id)$")
 _EVALUATES = pattern(r"^(?:val|valid|validate|validation|test|testing|eval|evaluate|evaluation)$", re.IGNORECASE)
 _TRAINS = pattern(r"^(?:train|training)$", re.IGNORECASE)
 
@@ -34,12 +42,16 @@ def in_evaluation(test: ast.expr) -> tuple[bool, bool]:
     if isinstance(test, ast.Compare):
         return _by_word(test)
     called = isinstance(test, ast.Call) and _name(test.func) == "is_grad_enabled"
-    return False, called or _name(test) in _FLAGS
+    name = _name(test)
+    return bool(_EVALUATION_FLAG.match(name)), called or bool(_TRAINING_FLAG.match(name))
 
 
 def _by_word(test: ast.Compare) -> tuple[bool, bool]:
     """`split == "val"` holds in evaluation only, `phase == "train"` fails there only."""
     word = test.comparators[0]
+    named = _LOADERS.match(_name(word)) if len(test.ops) == 1 else None
+    if named is not None and isinstance(test.ops[0], ast.Eq | ast.In) and _KEY.search(_name(test.left)):
+        return named["of_evaluation"] is not None, named["of_evaluation"] is None
     if len(test.ops) != 1 or not isinstance(word, ast.Constant) or not _MODE.search(_name(test.left)):
         return False, False
     if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not isinstance(word.value, str):

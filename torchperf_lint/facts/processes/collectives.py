@@ -19,13 +19,21 @@ from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.processes.barrier_helpers import ACCELERATOR, OF_LIBRARIES, WAITS, barrier_calls
 from torchperf_lint.facts.processes.exchanged_numbers import (
+    SCALES,
     clipped_norms,
     goes_through,
     is_a_duration,
     is_a_logged_number,
     names_before,
 )
-from torchperf_lint.facts.processes.loss_terms import bound_before, made_from, only_ends, run_backward, terms_of
+from torchperf_lint.facts.processes.loss_terms import (
+    addends,
+    bound_before,
+    made_from,
+    only_ends,
+    run_backward,
+    terms_of,
+)
 from torchperf_lint.facts.processes.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.processes.shown_one_by_one import shown_one_by_one
 from torchperf_lint.facts.roles.fabrics import is_fabric
@@ -40,9 +48,8 @@ _OF_FABRIC = frozenset("all_reduce all_gather".split())
 NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | WAITS))
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
-_SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
-"""What timm's training loops call for the backward pass and the step: `loss_scaler(loss, optimizer, ...)`."""
 _TRAINS = frozenset({"backward", "step", "zero_grad"})
+_UPDATES = frozenset({"step", "zero_grad"})
 _LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
 
 
@@ -143,7 +150,7 @@ def _is_own_loop(site: Site, loop: ast.For | ast.While) -> bool:
 
 def _is_backward(call: ast.Call) -> bool:
     written = chain(call.func)
-    return last_part(written) in ("backward", "manual_backward") or bool(call.args and _SCALES.search(written))
+    return last_part(written) in ("backward", "manual_backward") or bool(call.args and SCALES.search(written))
 
 
 def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
@@ -167,9 +174,17 @@ def _is_rare(site: Site, turn: ast.AST) -> bool:
             return False
         if isinstance(node, ast.If | ast.IfExp | ast.ExceptHandler | ast.While):
             test = getattr(node, "test", None)
-            if test is None or counted_by(around, test) is not None or _RARE.search(ast.unparse(test)):
+            if test is None or _RARE.search(ast.unparse(test)):
+                return True
+            if counted_by(around, test) is not None and not _ends_accumulation(turn, test):
                 return True
     return False
+
+
+def _ends_accumulation(turn: ast.AST, test: ast.expr) -> bool:
+    """Whether a test asks for the steps in which the optimizer steps: gradients of several batches are added up."""
+    same = (node for node in ast.walk(turn) if isinstance(node, ast.If) and ast.dump(node.test) == ast.dump(test))
+    return any(last_part(chain(call.func)) in _UPDATES for branch in same for s in branch.body for call in calls_in(s))
 
 
 def _files_beside(site: Site) -> bool | None:
@@ -212,7 +227,7 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
         return None
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn) | run_backward(turn)
-    made = _made_of(turn, losses) | _entries(site, losses, turn) | terms_of(turn, losses) | clipped_norms(turn)
+    made = _made_of(turn, losses | terms_of(turn, losses)) | _entries(site, losses, turn) | clipped_norms(turn)
     of_host = is_a_duration(site, given) or is_a_logged_number(site, given)
     if not of_host and not names_of(given) & made:
         return None
@@ -238,22 +253,22 @@ def _exchanged(site: Site, name: str) -> ast.expr | None:
 
 
 def _loss_of_accelerator(turn: ast.AST) -> set[str]:
-    """The names that `accelerator.backward(loss)` runs on, and `booster.backward(loss=loss, optimizer=optimizer)`."""
+    """The names that `accelerator.backward(loss / n)` runs on, and `booster.backward(loss=loss, ...)`."""
     backwards = [call for call in calls_in(turn) if _is_backward(call)]
     given = [call.args[0] for call in backwards if call.args]
     given += [keyword.value for call in backwards for keyword in call.keywords if keyword.arg == "loss"]
-    return {node.id for node in given if isinstance(node, ast.Name)}
+    return {name for node in given for name in addends(node)}
 
 
 def _made_of(turn: Turn, names: set[str]) -> set[str]:
-    """Some names, and those that the turn makes of nothing else: `shown = loss.detach().clone()`, a sum of them."""
+    """Some names, and those that the turn makes of nothing else: `shown = loss.detach().clone()`, another name."""
     found = set(names)
     for statement in ast.walk(turn):
         if isinstance(statement, ast.Assign | ast.AugAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             root = chain(statement.value).partition(".")[0]
             alike = last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float", "item")
-            if isinstance(target, ast.Name) and root in found and alike:
+            if isinstance(target, ast.Name) and root in found and (alike or isinstance(statement.value, ast.Name)):
                 found.add(target.id)
     return found
 

@@ -1,10 +1,17 @@
-"""Results of `torch.compile` that nothing runs: dropped, bound to a name nobody reads, used for other methods."""
+"""Results of `torch.compile` that nothing runs: dropped, bound to a name nobody reads, used for other methods, or asked
+only for what the original has:
+
+    trainer = Trainer(model=model, ...)
+    model = torch.compile(model)        # after it was handed on
+    trainer.train()
+    model.save_pretrained(folder)
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import Site, SourceFile
@@ -13,7 +20,7 @@ from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
-DROPPED, UNREAD, SELF, METHOD = "dropped", "unread", "self", "method"
+DROPPED, UNREAD, SELF, METHOD, UNRUN = "dropped", "unread", "self", "method", "unrun"
 _RUNS = pattern(
     r"^_?(?:generate|sample|encode|decode|predict|infer|inference|embed|forecast|transcribe|translate|synthesi[sz]e|"
     r"training_step|validation_step|loss|compute_loss|forward_\w+|(?:encode|decode|sample|generate|predict|get)_"
@@ -22,8 +29,10 @@ _RUNS = pattern(
 """Methods that do a network's work under another name than `forward`."""
 _HARMLESS = pattern(
     r"^(?:train|eval|to|cuda|cpu|half|float|bfloat16|parameters|named_parameters|state_dict|load_state_dict|modules|"
-    r"named_modules|children|requires_grad_|zero_grad|buffers|named_buffers|apply|compile)$"
+    r"named_modules|children|requires_grad_|zero_grad|buffers|named_buffers|apply|compile|save_pretrained|"
+    r"(?:generation_)?config|device|dtype|print_trainable_parameters)$"
 )
+"""What is asked of a network without running it."""
 _ASKS = pattern(r"avail|support|check|can_|_can|(?:^|_)(?:is|has|test|try|probe|warm)(?:_|$)", re.IGNORECASE)
 """Functions that compile only to see whether it works."""
 
@@ -64,19 +73,22 @@ def _judged(file: SourceFile, site: Site, what: ast.expr) -> Unused | None:
     is_self = site.function > 0 and target.id == "self" == chain(what)
     if not uses:
         return Unused(site, SELF if is_self else UNREAD, what, target.id)
-    methods = [_method(use, file, site) for use in uses]
+    methods = _methods(uses, file.enclosing(site.function).top)
     if is_self and all(methods):
         return Unused(site, SELF, what, target.id)
     named = [method for method in methods if method and _RUNS.match(method)]
     rest = all(method and (_RUNS.match(method) or _HARMLESS.match(method)) for method in methods)
-    return Unused(site, METHOD, what, target.id, named[0]) if named and rest and site.function > 0 else None
+    if not rest or site.function == 0:
+        return None
+    return Unused(site, METHOD, what, target.id, named[0]) if named else Unused(site, UNRUN, what, target.id)
 
 
-def _method(use: ast.Name, file: SourceFile, site: Site) -> str:
-    """The method that is called on a name, or the attribute that is read; empty for other uses, and for `forward`."""
-    parent = file.enclosing(site.function).parents.get(use)
-    method = parent.attr if isinstance(parent, ast.Attribute) else ""
-    return "" if method in ("forward", "__call__") else method
+def _methods(uses: Sequence[ast.Name], within: ast.AST) -> list[str]:
+    """For each use of a name the method that is called on it, or the attribute that is read; empty for other uses, and
+    for `forward`."""
+    asked = {node.value: node.attr for node in _all_of(within) if isinstance(node, ast.Attribute)}
+    found = (asked.get(use, "") for use in uses)
+    return ["" if method in ("forward", "__call__") else method for method in found]
 
 
 def _asks(file: SourceFile, function: int) -> bool:
@@ -100,11 +112,10 @@ def _uses(file: SourceFile, site: Site, statement: ast.Assign, name: str) -> lis
     body = file.project.body(file.path)
     assert body is not None
     after = [n for n in body.reads(site.function, name) if id(n) not in own]
-    if any(n not in enclosing.parents for n in after):  # a nested function reads it, whenever that runs
-        return None
     if loop is None or given:
         end = (statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
-        after = [n for n in after if (n.lineno, n.col_offset) >= end]
+        # A nested function reads it whenever that runs.
+        after = [n for n in after if (n.lineno, n.col_offset) >= end or n not in enclosing.parents]
     # What is bound again behind it is another value.
     again = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
     rebound = [n for n in again if id(n) not in own and n.lineno > statement.lineno]

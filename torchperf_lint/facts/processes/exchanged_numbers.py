@@ -27,6 +27,9 @@ from torchperf_lint.patterns import pattern
 
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time"})
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm"})
+SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
+"""What timm's training loops call for the backward pass and the step, `loss_scaler(loss, optimizer, ...)`; it gives the
+norm of the gradients back."""
 _VIEWS = frozenset({"items", "values"})
 _LOGS = frozenset("add_scalar add_scalars log log_metric log_metrics log_dict report_scalar print info".split())
 _FOR_A_LOG = pattern(r"(?:^|[^a-z])log|rank|is_main|is_master|print_freq|writer|wandb", re.IGNORECASE)
@@ -80,12 +83,15 @@ def _is_logged(around: Enclosing, node: ast.AST) -> bool:
 
 
 def clipped_norms(turn: ast.AST) -> set[str]:
-    """The names of what clipping gives back: it has clipped already, so nothing but a display or a test needs it."""
+    """The names of what clipping gives back: it has clipped already, so nothing but a display or a test needs it.
+
+    timm's scaler of losses clips as well, and gives the norm: `norm = loss_scaler(loss, optimizer, ...)`.
+    """
     return {
         name
         for statement in ast.walk(turn)
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
-        if last_part(chain(statement.value.func)) in _CLIPS
+        if last_part(chain(statement.value.func)) in _CLIPS or SCALES.search(chain(statement.value.func))
         for name in names_of(*statement.targets)
     }
 

@@ -32,14 +32,14 @@ def terms_of(turn: ast.AST, losses: set[str]) -> set[str]:
     for _ in range(_HOPS):
         for store in stores:
             if store.value is not None and _bound(store) & found:
-                found |= _addends(store.value)
+                found |= addends(store.value)
     return found | {name for store in stores for name in _holding(store, found)}
 
 
 def run_backward(turn: ast.AST) -> set[str]:
     """The names of what a turn adds up where it computes gradients: `sum(losses.values()).backward()`."""
     targets = (backward_target(call) for call in calls_in(turn))
-    return {name for target in targets if target is not None for name in _addends(target)}
+    return {name for target in targets if target is not None for name in addends(target)}
 
 
 def made_from(turn: ast.AST, names: set[str], line: int) -> set[str]:
@@ -84,24 +84,24 @@ def _holding(store: ast.Assign | ast.AugAssign | ast.AnnAssign, terms: set[str])
     if not isinstance(store, ast.Assign) or len(store.targets) != 1:
         return
     target, value = store.targets[0], store.value
-    if isinstance(target, ast.Name) and isinstance(value, ast.Dict) and any(_addends(v) & terms for v in value.values):
+    if isinstance(target, ast.Name) and isinstance(value, ast.Dict) and any(addends(v) & terms for v in value.values):
         yield target.id
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _addends(value) & terms:
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and addends(value) & terms:
         yield target.value.id
 
 
-def _addends(node: ast.expr) -> set[str]:
+def addends(node: ast.expr) -> set[str]:
     """The names of what is added up in an expression."""
     if isinstance(node, ast.Name):
         return {node.id}
     if isinstance(node, ast.Subscript | ast.Starred):
-        return _addends(node.value)
+        return addends(node.value)
     if isinstance(node, ast.UnaryOp):
-        return _addends(node.operand)
+        return addends(node.operand)
     if isinstance(node, ast.BinOp):
         return _of_operation(node)
     if isinstance(node, ast.List | ast.Tuple):
-        return {name for element in node.elts for name in _addends(element)}
+        return {name for element in node.elts for name in addends(element)}
     if isinstance(node, ast.GeneratorExp | ast.ListComp):
         return _of_comprehension(node)
     return _of_call(node) if isinstance(node, ast.Call) else set()
@@ -109,21 +109,21 @@ def _addends(node: ast.expr) -> set[str]:
 
 def _of_operation(node: ast.BinOp) -> set[str]:
     if isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-        return _addends(node.left) | _addends(node.right)
-    return _addends(node.left) if isinstance(node.op, ast.Div) else set()
+        return addends(node.left) | addends(node.right)
+    return addends(node.left) if isinstance(node.op, ast.Div) else set()
 
 
 def _of_comprehension(node: ast.GeneratorExp | ast.ListComp) -> set[str]:
     """`v for v in losses.values()`, `losses[k] * weights[k] for k in losses`."""
     turned = {name for generator in node.generators for name in names_of(generator.target)}
-    gone_through = {name for generator in node.generators for name in _addends(generator.iter)}
-    return (_addends(node.elt) - turned) | gone_through
+    gone_through = {name for generator in node.generators for name in addends(generator.iter)}
+    return (addends(node.elt) - turned) | gone_through
 
 
 def _of_call(node: ast.Call) -> set[str]:
     """`sum(...)`, and methods that give as much again: `loss.mean()`, `losses.values()`."""
     if isinstance(node.func, ast.Name) and node.func.id == "sum":
-        return _addends(node.args[0]) if node.args else set()
+        return addends(node.args[0]) if node.args else set()
     if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
-        return _addends(node.func.value)
+        return addends(node.func.value)
     return set()

@@ -108,8 +108,64 @@ def _reads_from(place: Place, branch: ast.If, name: str) -> Iterator[ast.Name]:
             yield read
 
 
-def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) -> bool | list[tuple[ast.stmt, str]]:
-    """True where a read decides something; else what is made of it."""
+def _held(assignment: Assignment) -> Iterator[ast.expr]:
+    """What an assignment puts an entry into: `totals` of `totals[k] = v`."""
+    for target in targets_of(assignment):
+        yield from (part.value for part in ast.walk(target) if isinstance(part, ast.Subscript))
+
+
+def _held_decides(place: Place, store: Assignment, whole: ast.expr, decisive: frozenset[str], indices: bool) -> bool:
+    """Whether a container may decide once an entry is put into it: by what is read of it after that.
+
+    A step that ends with `losses[k] = v.item()` begins the next one with another `losses`.
+    """
+    if not isinstance(whole, ast.Name):
+        return True
+    parents = place.file.enclosing(place.function).parents
+    later = [read for read in _reads_after(place, store, whole) if not _is_stored_into(parents.get(read))]
+    uses = [_use(place, read, decisive, indices, held=False) for read in later]
+    return any(use is True or any(name in decisive for _, name in use or ()) for use in uses)
+
+
+def _reads_after(place: Place, store: Assignment, whole: ast.Name) -> Iterator[ast.Name]:
+    """Where the container that a statement stores into may be read afterwards, in this turn of a loop or a later one.
+
+    What a `for` goes through it has begun to go through before.
+    """
+    body = place.file.project.body(place.file.path)
+    assert body is not None
+    here, ends = body.at(whole), body.at(store, end=True)
+    bound = set(body.reaching(place.function, whole.id, here) or ())
+    around = [o for o in place.file.enclosing(place.function).around(store) if isinstance(o, ast.For | ast.While)]
+    turns = [(body.at(loop), body.at(loop, end=True), _begun(loop)) for loop in around]
+    for read in body.reads(place.function, whole.id):
+        at = body.at(read)
+        found = body.reaching(place.function, whole.id, at)
+        if found is not None and not bound & set(found):
+            continue
+        again = (
+            starts <= at < stops and read not in begun and any(not starts <= d.at < stops for d in bound)
+            for starts, stops, begun in turns
+        )
+        if at > ends or found is None or any(again):
+            yield read
+
+
+def _is_stored_into(parent: ast.AST | None) -> bool:
+    return isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
+
+
+def _begun(loop: ast.For | ast.While) -> frozenset[ast.AST]:
+    return frozenset(nodes_of(loop.iter)) if isinstance(loop, ast.For) else frozenset()
+
+
+def _use(
+    place: Place, read: ast.Name, decisive: frozenset[str], indices: bool, held: bool = True
+) -> bool | list[tuple[ast.stmt, str]]:
+    """True where a read decides something; else what is made of it.
+
+    Without `held`, a container into which it is put is not followed: one that decides anywhere is taken to do so.
+    """
     around = place.file.enclosing(place.function)
     node: ast.AST = read
     if node not in around.parents:
@@ -122,10 +178,10 @@ def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) 
         if decides_by(parent, node, indices):
             return not (isinstance(parent, ast.If) and _only_tells(place, parent)) or []
         if isinstance(parent, Assignment):
-            held = (
-                chain(part.value) for t in targets_of(parent) for part in ast.walk(t) if isinstance(part, ast.Subscript)
-            )
-            return any(name in decisive for name in held) or [(parent, name) for name in _bound(parent)]
+            into = [whole for whole in _held(parent) if chain(whole) in decisive]
+            if any(not held or _held_decides(place, parent, whole, decisive, indices) for whole in into):
+                return True
+            return [(parent, name) for name in _bound(parent)]
         if isinstance(parent, ast.For) and parent.iter is node:
             return [(parent, name) for name in _bound(parent)]
         if isinstance(parent, ast.comprehension):

@@ -12,6 +12,7 @@ from torchperf_lint.facts.copies.uploaded_by_iterators import had_before
 from torchperf_lint.facts.files.in_sight import steps_in_sight
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.reads.copied_for_nothing import copied_before
+from torchperf_lint.facts.reads.kept_by_metrics import by_default
 from torchperf_lint.facts.reads.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
 from torchperf_lint.model import Confidence, Severity
 
@@ -46,7 +47,7 @@ def _asked_for(file: SourceFile, reading: Reading) -> HostCopy:
     if trip is None and is_plotted(file, site):
         return HostCopy(_doubted(reading), None)
     seen = trip is not None or had_before(file, site) or copied_before(file, site) is not None
-    if seen or steps_in_sight(site, read.hot):
+    if seen or by_default(site) or steps_in_sight(site, read.hot):
         return HostCopy(reading, trip)
     return HostCopy(_doubted(reading), None)
 

@@ -46,6 +46,7 @@ from torchperf_lint.facts.hotness.hot import Hot, is_offered
 from torchperf_lint.facts.outlines.records import END_OF_FILE
 from torchperf_lint.facts.reads.consequences import EXCUSED, consequence
 from torchperf_lint.facts.reads.copied_for_nothing import is_for_nothing
+from torchperf_lint.facts.reads.kept_by_metrics import by_default
 from torchperf_lint.facts.reads.read_shows import shown_by_read
 from torchperf_lint.facts.reads.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.syntax.chains import last_part
@@ -355,7 +356,8 @@ def _copied(site: Site) -> ast.expr | None:
     if not site.record.callee.endswith(".to"):
         return site.receiver
     target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
-    return site.receiver if _is_cpu(site, target) else None
+    on_host = _is_cpu(site, target) or by_default(site)
+    return site.receiver if on_host else None
 
 
 def _is_cpu(site: Site, node: ast.expr | None) -> bool:

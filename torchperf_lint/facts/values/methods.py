@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.call_graph.index import Thing
+from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.devices.devices import target_device
 from torchperf_lint.facts.devices.distributions import drawn_on_host, draws_a_share
 from torchperf_lint.facts.devices.legacy import of_type
@@ -19,6 +19,7 @@ from torchperf_lint.facts.values.graph_data import graph_data
 from torchperf_lint.facts.values.iteration import loader_method, prepared
 from torchperf_lint.facts.values.nominal import from_thing
 from torchperf_lint.facts.values.results import MODULE_NAME, as_a_module_would, called, module_output
+from torchperf_lint.facts.values.stand_ins import of_stand_ins
 from torchperf_lint.facts.values.tensor_subclasses import of_subclasses, tells_another_kind
 from torchperf_lint.facts.values.value import (
     ANYWHERE,
@@ -232,7 +233,10 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
     if base.thing is not None and base.thing.kind == "instance":
         key = values.index.method(base.thing, name)
         if key is not None and name not in api.MODULE_SELF_METHODS:
-            return called(values, node, key, frame)
+            return _of_own(values, node, key, base.thing, frame)
+        left_open = of_stand_ins(values, node, base.thing, name, frame) if key is None else UNKNOWN
+        if left_open.kind != "unknown":
+            return left_open
     if name in api.MODULE_SELF_METHODS:
         return _moved_module(values, node, base, name, frame)
     if name == "forward":
@@ -243,6 +247,15 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
     if part is None:
         return _submodule(values, node, base, frame)
     return sequence(sequence(part, (PLAIN, part))) if name.startswith(("named_", "items")) else sequence(part)
+
+
+def _of_own(values: Values, node: ast.Call, key: FunctionKey, thing: Thing, frame: Frame) -> Value:
+    """What a method of the project gives; what only raises gives what those do that stand in for it."""
+    found = called(values, node, key, frame)
+    if found.kind not in ("unknown", "nothing"):
+        return found
+    left_open = of_stand_ins(values, node, thing, values.index.function(key).name, frame)
+    return left_open if left_open.kind != "unknown" else found
 
 
 def _moved_module(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
@@ -312,7 +325,10 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
     if thing.kind == "instance":
         key = values.index.method(thing, name)
         if key is not None:
-            return called(values, node, key, frame)
+            return _of_own(values, node, key, thing, frame)
+        left_open = of_stand_ins(values, node, thing, name, frame)
+        if left_open.kind != "unknown":
+            return left_open
         target = values.of(node.func, frame)
         if target.kind == "module":
             return module_output(values, node, target, frame)
