@@ -26,6 +26,7 @@ from torchperf_lint.facts.indexing.selected import (
     LOST,
     ONE_A_ROW,
     ONE_ROW,
+    OWN_STEP,
     REDUCED,
     SCATTERED,
     STEADY,
@@ -58,7 +59,8 @@ class DataDependentSize(SourceRule):
     values that lie one after the other already and take their places in another tensor, one constant row that goes to
     all of them, a check that only raises; a
     mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
-    from one row of a batch after the other, or the rows of one sample after the other.
+    from one row of a batch after the other, or the rows of one sample after the other; a step that looks for its own
+    number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -165,7 +167,7 @@ class DataDependentSize(SourceRule):
         evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
         # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again, or
         # whose places a constant row takes.
-        unwanted = what in (COUNTED, FOUND, ONE_ROW) or again
+        unwanted = what in (COUNTED, FOUND, ONE_ROW, OWN_STEP) or again
         disputable = what is None or spot.hot.optional or (evaluates and not unwanted)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
@@ -271,6 +273,8 @@ _INSTEAD: dict[str | None, str] = {
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
     FOUND: "one place is read, which the mask tells without a count: `{whole}.int().argmax(-1)`, for all rows at once "
     "where a loop asks for each",
+    OWN_STEP: "the number of the step is how often the loop has turned, which the host can count: hand it over, "
+    "`for i, t in enumerate(...)`, or keep it on the object, `self.step_index += 1`",
     COUNTED: "count on the device: `{whole}.sum()`",
     STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices "
     "that are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",

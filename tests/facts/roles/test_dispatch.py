@@ -182,6 +182,20 @@ HOT = {
                     self.loss.backward()
                     print(self.current)
         """,
+    "property read into a name like its own": """
+        class Trainer(Base):
+            def train(self, loader):
+                for batch in loader:
+                    self.loss = self.net(batch)
+                    self.loss.backward()
+                    recent_loss = self.recent_loss
+                    print(recent_loss)
+
+        class Base:
+            @property
+            def recent_loss(self):
+                return self.loss.item()  # <-
+        """,
     "decorator": """
         def freeing(function):
             def wrapper(*args):

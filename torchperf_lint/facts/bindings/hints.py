@@ -19,7 +19,7 @@ _NUMERIC_HINT = NUMBERS | SEQUENCES | {"Union", "Optional"}
 def numeric_parameter(body: Body, function: int, name: str) -> bool:
     """A parameter that its annotation or default shows to be a number or a list of them."""
     node = body.functions.get(function)
-    hint = _annotation(node, name)
+    hint = annotation_of(node, name)
     return is_numeric(hint) if hint is not None else are_numbers(default_of(node, name))
 
 
@@ -31,11 +31,12 @@ def is_numeric(hint: ast.expr) -> bool:
 
 def annotation_words(body: Body, function: int, name: str) -> frozenset[str] | None:
     """The names in the annotation of a parameter, without their modules; None for one that has none."""
-    hint = _annotation(body.functions.get(function), name)
+    hint = annotation_of(body.functions.get(function), name)
     return _words(hint) if hint is not None else None
 
 
-def _annotation(node: ast.AST | None, name: str) -> ast.expr | None:
+def annotation_of(node: ast.AST | None, name: str) -> ast.expr | None:
+    """What a parameter of a function is annotated as."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
     parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
@@ -66,7 +67,7 @@ def default_of(node: ast.AST | None, name: str) -> ast.expr | None:
 def scalar_parameter(body: Body, function: int, name: str) -> bool:
     """A parameter that its annotation or default shows to be a single number: `n: int`, `eps: float | None = None`."""
     node = body.functions.get(function)
-    hint = _annotation(node, name)
+    hint = annotation_of(node, name)
     if hint is not None:
         words = _words(hint)
         return bool(words & _SCALARS) and words <= _SCALARS | {"Optional", "Union", "None"}

@@ -50,7 +50,7 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
         return LITERAL
     if node.attr in LIMITS and last_part(chain(node.value).removesuffix("()")) in ("finfo", "iinfo"):
         return LITERAL
-    if is_configuration(node.value):
+    if is_configuration(node.value) or (look.tests and is_configuration(node)):  # `"target" in self.hparams`
         return CONFIGURED if look.values.of(node, look.frame).kind not in ("tensor", "batch", "array") else None
     if (node.attr.isupper() and len(node.attr) > 2) or is_of_constants(look, node):
         return LITERAL

@@ -82,11 +82,20 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
     ):
         # `min(values, key=...)` chooses by something else.
         return look.all(arguments(node), depth)
+    first = _first_of(node) if chain(node.func) == "next" else None
+    if first is not None:
+        return look.of(first, depth + 1)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
         return look.of(node.func.value, depth + 1)
     if isinstance(node.func, ast.Attribute) and (node.func.attr in _LOOKS_UP or is_of_constants(look, node.func)):
         return _looked_up(look, node, node.func, depth)
     return _helped(look, node, depth) if not dotted else None
+
+
+def _first_of(node: ast.Call) -> ast.expr | None:
+    """What `next(iter(lags.values()))` takes the first of, which is as good as `list(...)[0]`."""
+    begun = node.args[0] if node.args else None
+    return begun.args[0] if isinstance(begun, ast.Call) and chain(begun.func) == "iter" and begun.args else None
 
 
 def _shuffles(look: Look) -> bool:

@@ -17,7 +17,7 @@ from torchperf_lint.facts.bindings.bound_alike import (
     turns_with,
     written_out,
 )
-from torchperf_lint.facts.bindings.gathered import given_to
+from torchperf_lint.facts.bindings.gathered import given_to, is_empty_list
 from torchperf_lint.facts.bindings.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.bindings.put_into import places, put_below, written_into
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
@@ -41,6 +41,7 @@ from torchperf_lint.facts.constants.filled_arrays import is_drawn_into
 from torchperf_lint.facts.constants.held import LIST_CHANGES
 from torchperf_lint.facts.constants.inside_steps import without_loops_inside
 from torchperf_lint.facts.constants.listed_shapes import filled_with_sides, lists_sides
+from torchperf_lint.facts.constants.steady_branches import decided_alike
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Function, Position
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.syntax.syntax import names_of
@@ -161,7 +162,7 @@ class Look:
         parts = _parts(node)
         if parts is not None:
             return self.all(parts, depth)
-        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
             return self.comprehension(node, depth)
         if isinstance(node, ast.Subscript):
             return self.item(node, depth)
@@ -183,16 +184,17 @@ class Look:
             found.append(kind)
         return loosest(found) if found else None
 
-    def comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int) -> str | None:
-        """A list of the same numbers, where its elements are made of those of lists that stay the same."""
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, depth: int) -> str | None:
+        """A list or table of the same numbers, where its elements are made of those of lists that stay the same."""
         names, kinds = frozenset[str](), []
         for generator in node.generators:  # a later one may go over what an earlier one names
             over = self.inside(names).of(generator.iter, depth + 1)
             if over is None:
-                return SHAPE if lists_sides(self, node) else None
+                return SHAPE if not isinstance(node, ast.DictComp) and lists_sides(self, node) else None
             kinds.append(over)
             names |= names_of(generator.target)
-        made = self.inside(names).all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
+        parts = [*_elements(node), *(test for g in node.generators for test in g.ifs)]
+        made = self.inside(names).all(parts, depth) if parts else loosest(kinds)
         return loosest([*kinds, made]) if made is not None else None
 
     def test(self, node: ast.Compare, depth: int) -> str | None:
@@ -330,9 +332,8 @@ class Look:
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
         if written_out(reaching) and not stored and not changes:
             return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
-        if not bound_alike(reaching, around) and (
-            self.tests or not chooses_lists(self.values, reaching, self.within(scope).frame)
-        ):
+        alike = bound_alike(reaching, around) or decided_alike(self, body, scope, reaching, around)
+        if not alike and (self.tests or not chooses_lists(self.values, reaching, self.within(scope).frame)):
             return None
         if stored and not self.places_alike(body, scope, name, reaching, depth):
             return None
@@ -383,6 +384,13 @@ class Look:
 def _unseen(kind: str | None) -> str | None:
     """What a parameter says of itself, where the calls are not seen, or not what they give."""
     return GIVEN if kind == CONFIGURED else kind
+
+
+def _elements(node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.expr]:
+    """What the elements of a comprehension are made of; of `{lag: [] for lag in lags}` nothing yet."""
+    if not isinstance(node, ast.DictComp):
+        return [node.elt]
+    return [] if is_empty_list(node.value) else [node.value]
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:

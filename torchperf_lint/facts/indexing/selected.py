@@ -12,6 +12,7 @@ from torchperf_lint.facts.indexing.columns import taken_by_columns, taken_by_nam
 from torchperf_lint.facts.indexing.fixed_masks import fixed_in
 from torchperf_lint.facts.indexing.group_masks import is_by_group, is_full
 from torchperf_lint.facts.indexing.one_row_stored import is_one_row
+from torchperf_lint.facts.indexing.own_steps import finds_own_step
 from torchperf_lint.facts.indexing.picked import ELEMENTWISE, fits, is_by_mask, is_larger_of_two
 from torchperf_lint.facts.indexing.put_back import is_unreduced, lays_out, puts_back, scatters_back
 from torchperf_lint.facts.indexing.row_masks import is_by_row
@@ -33,8 +34,9 @@ from one row after the other; of what is selected of each row one is taken, `x[e
 BY_GROUP, FULL, FIXED = "by group", "full", "fixed"
 """A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out; it is
 the same in every turn of the loop around."""
-FOUND, ONE_ROW = "found", "one row"
-"""The place of one element is read: `(order == wanted).nonzero().item()`; one constant row goes to all places."""
+FOUND, ONE_ROW, OWN_STEP = "found", "one row", "own step"
+"""The place of one element is read: `(order == wanted).nonzero().item()`; one constant row goes to all places; a step
+looks for its own number."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
@@ -66,6 +68,8 @@ def purpose(selection: Selection) -> str | None:
     loop = fixed_in(selection)
     if loop is not None and loop.hot:
         return FIXED
+    if finds_own_step(selection):
+        return OWN_STEP
     found = _by_its_uses(selection, node)
     if found is None and selection.form == INDICES and _finds_one_each_turn(selection, node):
         return FOUND

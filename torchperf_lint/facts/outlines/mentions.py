@@ -32,8 +32,10 @@ _EVERY_BATCH = frozenset(
 _DEFINED = pattern(r"\n[ \t]*(?:async +def|def|class) +(\w+)")
 """With the newline before it, as are all that begin a line: that is sought faster than the start of every line."""
 _PROPERTY = pattern(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
-_MADE_HERE = (".{} =", ".{}:", "self.{}, self.", " {} =", " {}:")
-"""How a file writes what it makes an attribute of objects or classes."""
+_MADE_HERE = (".{} =", ".{}:", "self.{}, self.")
+"""How a file writes what it makes an attribute of objects."""
+_IN_A_CLASS = r"\n[ \t]+{0}(?: =(?! self\.{0}\b)|:)"
+"""How it writes one of a class, `name = value` or `name: type`; not `name = self.name`, which reads it."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
 """Attributes of modules that give what is there already."""
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
@@ -63,7 +65,7 @@ class Names:
 
     def __init__(self, text: str, imports: Mapping[str, str]) -> None:
         self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
-        lines = f"\n{text}"
+        lines = self._lines = f"\n{text}"
         self.defined = frozenset(_DEFINED.findall(lines)) - self.properties
         self.imports = imports
         self.text = text
@@ -83,9 +85,16 @@ class Names:
     def may_be_property(self, name: str) -> bool:
         """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
         if name not in self._may_be:
-            here = name in self.defined or name in _OF_MODULES or any(f.format(name) in self.text for f in _MADE_HERE)
+            here = name in self.defined or name in _OF_MODULES or self._is_made_here(name)
             self._may_be[name] = name in self.properties or not here
         return self._may_be[name]
+
+    def _is_made_here(self, name: str) -> bool:
+        """Whether the file gives objects or classes an attribute of that name."""
+        if any(form.format(name) in self.text for form in _MADE_HERE):
+            return True
+        written = f" {name} =" in self.text or f" {name}:" in self.text
+        return written and re.search(_IN_A_CLASS.format(name), self._lines) is not None
 
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""

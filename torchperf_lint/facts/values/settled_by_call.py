@@ -35,6 +35,8 @@ def returns_of_call(call: ast.Call, body: Body, index: int, function: Function) 
 
     def decided(test: ast.expr) -> bool | None:
         nonlocal settled
+        if isinstance(test, ast.BoolOp):
+            return _together(test, decided)
         name = _asked_of(test)
         given = (argument_for(call, function, name) or default_of(node, name)) if name in names else None
         if not isinstance(given, ast.Constant):
@@ -44,6 +46,13 @@ def returns_of_call(call: ast.Call, body: Body, index: int, function: Function) 
 
     found = list(_returned(node.body, decided))
     return found if settled else None
+
+
+def _together(test: ast.BoolOp, decided: _Decided) -> bool | None:
+    """`real and repeated`: False where one is, whatever the others are; True where all are. `or` the other way."""
+    alone = isinstance(test.op, ast.Or)  # what one of them settles for all
+    found = [decided(part) for part in test.values]
+    return alone if alone in found else None if None in found else not alone
 
 
 def _may_settle(call: ast.Call, taken: ast.arguments) -> bool:
