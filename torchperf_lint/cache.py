@@ -17,6 +17,7 @@ from torchperf_lint.facts.hotness import reach
 from torchperf_lint.facts.hotness.hotness import Reach
 from torchperf_lint.facts.outlines import (
     anomalies,
+    assignments,
     class_flags,
     complaints,
     counted_turns,
@@ -185,6 +186,7 @@ def _made_by() -> str:
         operands,
         parameter_tests,
         anomalies,
+        assignments,
         conditions,
         counted_turns,
         device_tests,
