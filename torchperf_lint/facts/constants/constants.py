@@ -17,7 +17,7 @@ from torchperf_lint.facts.bindings.bound_alike import (
     turns_with,
     written_out,
 )
-from torchperf_lint.facts.bindings.gathered import given_to, is_empty_list
+from torchperf_lint.facts.bindings.gathered import given_to
 from torchperf_lint.facts.bindings.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.bindings.put_into import places, put_below, written_into
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
@@ -41,6 +41,7 @@ from torchperf_lint.facts.constants.filled_arrays import is_drawn_into
 from torchperf_lint.facts.constants.held import LIST_CHANGES
 from torchperf_lint.facts.constants.inside_steps import without_loops_inside
 from torchperf_lint.facts.constants.listed_shapes import filled_with_sides, lists_sides
+from torchperf_lint.facts.constants.put_together import elements_of, parts_put_together
 from torchperf_lint.facts.constants.steady_branches import decided_alike
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Function, Position
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
@@ -159,7 +160,7 @@ class Look:
             return None
         if isinstance(node, ast.Constant):
             return LITERAL if self.tests or isinstance(node.value, int | float | complex) else None
-        parts = _parts(node)
+        parts = parts_put_together(node)
         if parts is not None:
             return self.all(parts, depth)
         if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
@@ -193,7 +194,7 @@ class Look:
                 return SHAPE if not isinstance(node, ast.DictComp) and lists_sides(self, node) else None
             kinds.append(over)
             names |= names_of(generator.target)
-        parts = [*_elements(node), *(test for g in node.generators for test in g.ifs)]
+        parts = [*elements_of(node), *(test for g in node.generators for test in g.ifs)]
         made = self.inside(names).all(parts, depth) if parts else loosest(kinds)
         return loosest([*kinds, made]) if made is not None else None
 
@@ -384,25 +385,3 @@ class Look:
 def _unseen(kind: str | None) -> str | None:
     """What a parameter says of itself, where the calls are not seen, or not what they give."""
     return GIVEN if kind == CONFIGURED else kind
-
-
-def _elements(node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.expr]:
-    """What the elements of a comprehension are made of; of `{lag: [] for lag in lags}` nothing yet."""
-    if not isinstance(node, ast.DictComp):
-        return [node.elt]
-    return [] if is_empty_list(node.value) else [node.value]
-
-
-def _parts(node: ast.expr) -> list[ast.expr] | None:
-    """What an expression takes its numbers from; None where it is not put together of parts."""
-    if isinstance(node, ast.List | ast.Tuple):
-        return node.elts
-    if isinstance(node, ast.Dict | ast.BoolOp):  # `weights or [1.0, 1.0]`: either
-        return node.values
-    if isinstance(node, ast.BinOp):
-        return [node.left, node.right]
-    if isinstance(node, ast.IfExp):
-        return [node.body, node.orelse]
-    if isinstance(node, ast.UnaryOp):
-        return [node.operand]
-    return [node.value] if isinstance(node, ast.Starred) else None

@@ -12,6 +12,7 @@ from torchperf_lint.facts.devices.devices import destination, target_device
 from torchperf_lint.facts.devices.distributions import DISTRIBUTIONS, drawn_on_host
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax import torch_api as api
+from torchperf_lint.facts.syntax.arguments import moved_to
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.expressions_written import of_part
 from torchperf_lint.facts.syntax.literals import is_literal
@@ -88,7 +89,7 @@ def _written(values: Values, node: ast.Call, frame: Frame) -> str:
 
 
 def _evident(values: Values, node: ast.Call, frame: Frame) -> bool:
-    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    target = moved_to(node)
     if isinstance(target, ast.Constant):
         return True
     return target is not None and values.of(target, frame).kind == "torch_device"

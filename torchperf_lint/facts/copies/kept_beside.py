@@ -13,6 +13,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.constants.held import builds
 from torchperf_lint.facts.copies.left_behind import left_behind, moves_its_own, set_to
 from torchperf_lint.facts.files.source import Site
+from torchperf_lint.facts.syntax.arguments import moved_to
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.values.attributes import setters
 from torchperf_lint.facts.values.value import HOST, Value
@@ -64,5 +65,5 @@ def _moved_alike(site: Site, receiver: ast.Attribute) -> str | None:
 
 def _target(call: ast.Call) -> str | None:
     """Where a `.to(...)` moves, as written."""
-    device = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
+    device = moved_to(call)
     return ast.unparse(device) if device is not None and chain(device) else None

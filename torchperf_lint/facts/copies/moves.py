@@ -21,7 +21,7 @@ from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
-from torchperf_lint.facts.syntax.arguments import arguments
+from torchperf_lint.facts.syntax.arguments import arguments, moved_to
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import HOST, Frame, Value, tensor
 from torchperf_lint.model import Confidence
@@ -295,7 +295,7 @@ def _leaves_the_device(site: Site, written: str) -> bool:
 
 def _to_host(node: ast.Call) -> bool:
     """`.to("cpu")`, and `.to(self.offload_device)`."""
-    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    target = moved_to(node)
     if isinstance(target, ast.Call) and target.args:
         target = target.args[0]
     if isinstance(target, ast.Constant):

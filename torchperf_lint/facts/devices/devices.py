@@ -15,7 +15,7 @@ from torchperf_lint.facts.devices.spread_devices import spread_device, spreads
 from torchperf_lint.facts.devices.tensor_types import type_of_tensor
 from torchperf_lint.facts.devices.types_as_text import type_named
 from torchperf_lint.facts.outlines.records import END_OF_FILE
-from torchperf_lint.facts.syntax.arguments import unpacks_keywords
+from torchperf_lint.facts.syntax.arguments import moved_to, unpacks_keywords
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.expressions_written import as_written, of_part
 from torchperf_lint.facts.values.value import DEVICE, HOST, Frame
@@ -175,7 +175,7 @@ def has_a_device(values: Values, node: ast.expr, frame: Frame) -> bool:
 def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
     """Where `.to`, `.cuda` or `.type_as` moves to: the device as it is known, and as written."""
     assert isinstance(node.func, ast.Attribute)
-    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    target = moved_to(node)
     if node.func.attr == "cuda":
         return DEVICE, '"cuda"' if target is None else as_written(target)
     if node.func.attr == "type_as":

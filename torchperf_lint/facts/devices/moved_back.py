@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.devices.devices import device_of
 from torchperf_lint.facts.syntax import torch_api as api
-from torchperf_lint.facts.syntax.arguments import keyword
+from torchperf_lint.facts.syntax.arguments import moved_to
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, Frame
 
@@ -52,5 +52,5 @@ def _moves(values: Values, bound: Definition, name: str, frame: Frame) -> bool:
         return False
     if call.func.attr == "cuda":
         return True
-    target = keyword(call, "device") or (call.args[0] if call.args else None)
+    target = moved_to(call)
     return call.func.attr == "to" and target is not None and device_of(values, target, frame) == DEVICE

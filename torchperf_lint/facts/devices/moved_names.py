@@ -16,6 +16,7 @@ from torchperf_lint.facts.call_graph.module_calls import MODEL_NAME
 from torchperf_lint.facts.call_graph.passed import argument_for
 from torchperf_lint.facts.outlines.records import Function
 from torchperf_lint.facts.syntax import torch_api as api
+from torchperf_lint.facts.syntax.arguments import moved_to
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.conditions import names_in
 from torchperf_lint.facts.syntax.syntax import blocks_of
@@ -211,7 +212,7 @@ def _names_a_device(node: ast.Call) -> bool:
     """Whether `cuda` is called, or `to` with what is neither the host nor a type, as far as its words say."""
     if getattr(node.func, "attr", "") == "cuda":
         return True
-    given = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    given = moved_to(node)
     if given is None or (isinstance(given, ast.Constant) and str(given.value).startswith("cpu")):
         return False
     named = last_part(chain(given))

@@ -27,7 +27,7 @@ from torchperf_lint.facts.loaders.pinning import (
 )
 from torchperf_lint.facts.loaders.spread_arguments import spreads_keyword, written_out
 from torchperf_lint.facts.outlines.records import Call
-from torchperf_lint.facts.syntax.arguments import unpacks_keywords
+from torchperf_lint.facts.syntax.arguments import moved_to, unpacks_keywords
 from torchperf_lint.facts.syntax.literals import is_true
 from torchperf_lint.facts.values import datasets
 from torchperf_lint.facts.values.value import Frame, Value
@@ -208,7 +208,7 @@ def _to_cuda(site: Site) -> bool:
     call = site.call
     if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
         return True
-    device = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
+    device = moved_to(call)
     return device is not None and _names_cuda(site.file.project, device, site.frame, _DEPTH)
 
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.files.source import Site, SourceFile
-from torchperf_lint.facts.syntax.arguments import keyword
+from torchperf_lint.facts.syntax.arguments import keyword, moved_to
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal
 
@@ -29,7 +29,7 @@ def copies_to_host(call: ast.Call) -> bool:
     name = last_part(chain(call.func))
     if name == "copy_":
         return True
-    target = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
+    target = moved_to(call)
     return name == "to" and is_literal(target, "cpu")
 
 

@@ -6,6 +6,7 @@ import ast
 
 from torchperf_lint.facts.devices.metric_devices import rests_on_host
 from torchperf_lint.facts.files.source import Site
+from torchperf_lint.facts.syntax.arguments import moved_to
 from torchperf_lint.facts.syntax.chains import chain
 
 
@@ -14,7 +15,7 @@ def by_default(site: Site) -> bool:
 
     Whole batches that it gathers for the end need not fit on the device.
     """
-    target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
+    target = moved_to(site.call)
     if target is None or not rests_on_host(site.file.project.values, target, site.frame):
         return False
     statement = site.file.enclosing(site.function).statement(site.call)

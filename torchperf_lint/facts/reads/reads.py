@@ -49,6 +49,7 @@ from torchperf_lint.facts.reads.copied_for_nothing import is_for_nothing
 from torchperf_lint.facts.reads.kept_by_metrics import by_default
 from torchperf_lint.facts.reads.read_shows import shown_by_read
 from torchperf_lint.facts.reads.tested_then_told import tells_what_was_tested
+from torchperf_lint.facts.syntax.arguments import moved_to
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.syntax.literals import is_literal, is_true
 from torchperf_lint.facts.values.value import ANYWHERE, Value
@@ -355,7 +356,7 @@ def _copied(site: Site) -> ast.expr | None:
         return site.receiver if is_true(force) else None
     if not site.record.callee.endswith(".to"):
         return site.receiver
-    target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
+    target = moved_to(site.call)
     on_host = _is_cpu(site, target) or by_default(site)
     return site.receiver if on_host else None
 

@@ -15,6 +15,11 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return None
 
 
+def moved_to(call: ast.Call) -> ast.expr | None:
+    """Where `.to(device)` or `.cuda(device)` moves: `device=`, else the first argument, which may be a type."""
+    return keyword(call, "device") or (call.args[0] if call.args else None)
+
+
 def literal(call: ast.Call, name: str) -> object:
     """The number, text, True, False or None passed by a keyword; UNKNOWN for anything else, and for nothing."""
     value = keyword(call, name)
