@@ -64,20 +64,34 @@ def lint(target: Target, honour_suppressions: bool = True, reuse: bool = False) 
     `reuse`: take the project as this process opened it before, if it did (for hosts that lint file by file).
     """
     start = time.perf_counter()
-    sources = [path for path in target.files if kind_of(path.name) is None]
-    opened = _opened(target, sources, reuse)
+    opened = _opened(target, reuse)
     seconds = {"reading and outlining": time.perf_counter() - start}
+    report = _run(target, opened, honour_suppressions, seconds)
+    opened.keep()
+    return report
+
+
+def lint_at(target: Target, thresholds: Sequence[Confidence]) -> list[Report]:
+    """The findings in `target.files` that are at least so sure, for each threshold; the project is opened once."""
+    opened = _opened(target)
+    targets = [replace(target, settings=replace(target.settings, confidence=one)) for one in thresholds]
+    reports = [_run(one, opened, honour_suppressions=True, seconds={}) for one in targets]
+    opened.keep()
+    return reports
+
+
+def _run(target: Target, opened: Opened, honour_suppressions: bool, seconds: dict[str, float]) -> Report:
     runner = _Runner(target, opened, honour_suppressions)
     processes = workers.count(target.settings.jobs, len(target.files))
-    if processes > 1 and sources:
+    if processes > 1 and any(kind_of(path.name) is None for path in target.files):
         opened.project.hotness.prepare()  # once, before processes fork off
     results = workers.each(runner.file, target.files, processes)
-    opened.keep()
     return _report(results, len(target.files), seconds)
 
 
-def _opened(target: Target, sources: Sequence[Path], reuse: bool) -> Opened:
+def _opened(target: Target, reuse: bool = False) -> Opened:
     """The project; an empty one where no Python was asked about, as shell scripts and their like need none."""
+    sources = [path for path in target.files if kind_of(path.name) is None]
     if not sources and target.files:
         return Opened(Project([], lambda _: "", complete=False), {}, {}, complete=False)
     texts = {path: text for path, text in target.texts.items() if kind_of(path.name) is None}

@@ -374,8 +374,9 @@ def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
 
 def _in_vain(file: SourceFile, project: Project, pinning: Pinning) -> list[Related]:
     """The copies of the same loaders' batches that ask not to wait, in the same file: they lack pinning, too."""
-    copies = {copy for origin in pinning.unpinned for copy in loaders_of(project).copies(origin) if not copy.blocking}
-    places = sorted({(copy.line, copy.column) for copy in copies if copy.path == file.path})
+    copies = loaders_of(project).copies_in(file.path)
+    of_these = (copy for origin in pinning.unpinned for copy in copies.get(origin, ()) if not copy.blocking)
+    places = sorted({(copy.line, copy.column) for copy in of_these})
     message = "`non_blocking=True` is in vain here, as the batch is not pinned"
     return [file.related(file.path, line, column, message) for line, column in places[:5]]
 

@@ -179,7 +179,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
         origin = (site.file.path, *site.start)
         told = is_false(keyword(written_out(project.values, site.call, site.frame), "pin_memory"))
         steps = [use for use in loaders_of(project).uses(origin) if use.hot.kind == "step"] if told else []
-        copies = [copy for copy in loaders_of(project).asynchronous() if copy.hot.kind == "step"] if steps else []
+        copies = [copy for copy in loaders_of(project).asynchronous(origin) if copy.hot.kind == "step"] if steps else []
         if not copies or batches_on_device(project.values, site.call, site.frame):
             return
         first = copies[0]

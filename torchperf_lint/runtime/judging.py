@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchperf_lint import verdict
 from torchperf_lint.events import RawRun, Record, UnreadableRecordError, Writer, read
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.lint import Target, lint
+from torchperf_lint.lint import Target, lint_at
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Problem, Report
 from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport
@@ -102,12 +102,13 @@ def linting(homes: Homes) -> Lint:
         problems = list(found.problems)
         for group in found.groups:
             settings = group.home.settings
-            report = lint(Target(group.home.root, settings, group.files))
+            asked = settings.confidence
+            # Whoever asks for less than what is likely, or for more, gets that.
+            thresholds = [asked, Confidence.POSSIBLE] if asked is Confidence.LIKELY else [asked]
+            report, *every = lint_at(Target(group.home.root, settings, group.files), thresholds)
             findings += report.findings
             problems += report.problems
-            if settings.confidence is Confidence.LIKELY:  # whoever asks for less, or for more, gets that
-                every = lint(Target(group.home.root, replace(settings, confidence=Confidence.POSSIBLE), group.files))
-                doubtful += [f for f in every.findings if f.confidence is Confidence.POSSIBLE]
+            doubtful += [f for one in every for f in one.findings if f.confidence is Confidence.POSSIBLE]
         return Linted(sorted(findings, key=lambda f: f.sort_key), problems, doubtful)
 
     return run

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
+from torchperf_lint.facts.call_graph.together import Together
 from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import is_cuda_type, target_device
 from torchperf_lint.facts.files.project import Project
@@ -22,8 +22,7 @@ from torchperf_lint.model import Confidence
 
 Origin = tuple[str, int, int]
 """Path, 1-based line and column of the call that makes a loader."""
-
-
+T = TypeVar("T")
 _TAKES = frozenset({"next", "__next__"})
 
 
@@ -87,10 +86,17 @@ class Loaders:
         self.values = values
         self.index = values.index
         self.hotness = values.hotness
+        self._together = Together(values.index)
+        self._uses: dict[str, dict[Origin, list[LoaderUse]]] = {}
+        self._copies: dict[str, dict[Origin, list[BatchCopy]]] = {}
 
     def uses(self, origin: Origin) -> list[LoaderUse]:
         """The hot loops over the loader made at `origin`."""
-        return self._uses.get(origin, []) or self._handed_to_framework(origin) or self._handed_out(origin)
+        return self._in_loops(origin) or self._handed_to_framework(origin) or self._handed_out(origin)
+
+    def _in_loops(self, origin: Origin) -> list[LoaderUse]:
+        files = self._together.with_file(origin[0])
+        return [use for path in files for use in self._uses_in(path).get(origin, ())]
 
     def _handed_to_framework(self, origin: Origin) -> list[LoaderUse]:
         """Lightning iterates what `train_dataloader` returns."""
@@ -115,30 +121,32 @@ class Loaders:
 
     def copies(self, origin: Origin) -> list[BatchCopy]:
         """The hot copies of its batches."""
-        return self._copies.get(origin, [])
+        files = self._together.with_file(origin[0])
+        return [copy for path in files for copy in self.copies_in(path).get(origin, ())]
 
-    def asynchronous(self) -> list[BatchCopy]:
-        """The hot copies of batches, of whichever loader, that are asked not to wait."""
-        copies = {copy for found in self._copies.values() for copy in found if not copy.blocking}
-        return sorted(copies, key=lambda copy: copy[:3])
+    def asynchronous(self, origin: Origin) -> list[BatchCopy]:
+        """The hot copies that are asked not to wait, of batches of whichever loader, where this one's may get to."""
+        files = self._together.with_file(origin[0])
+        copies = {copy for path in files for found in self.copies_in(path).values() for copy in found}
+        return sorted((copy for copy in copies if not copy.blocking), key=lambda copy: copy[:3])
 
-    @cached_property
-    def _uses(self) -> dict[Origin, list[LoaderUse]]:
-        found: dict[Origin, list[LoaderUse]] = {}
-        for path, outline in self.index.outlines.items():
-            for region_index, region in enumerate(outline.regions):
-                if region.kind != "loop" or not region.iterable:
-                    continue
-                hot = self.hotness.of_region(path, region_index)
-                loop = self.hotness.loop_at(path, region_index)
-                if hot is None or loop is None:
-                    continue
-                for origin in self._iterated(path, region.function, region.head):
-                    found.setdefault(origin, []).append(LoaderUse(path, region.head, hot))
-            for use, origins in self._taken(path):
-                for origin in origins:
-                    found.setdefault(origin, []).append(use)
-        return found
+    def _uses_in(self, path: str) -> dict[Origin, list[LoaderUse]]:
+        if path not in self._uses:
+            self._uses[path] = _by_origin(self._find_uses(path))
+        return self._uses[path]
+
+    def _find_uses(self, path: str) -> Iterator[tuple[Origin, LoaderUse]]:
+        for region_index, region in enumerate(self.index.outlines[path].regions):
+            if region.kind != "loop" or not region.iterable:
+                continue
+            hot = self.hotness.of_region(path, region_index)
+            if hot is None or self.hotness.loop_at(path, region_index) is None:
+                continue
+            for origin in self._iterated(path, region.function, region.head):
+                yield origin, LoaderUse(path, region.head, hot)
+        for use, origins in self._taken(path):
+            for origin in origins:
+                yield origin, use
 
     def _taken(self, path: str) -> Iterator[tuple[LoaderUse, tuple[Origin, ...]]]:
         """The hot calls of `next` that take a batch, as old code's `batches.next()` does."""
@@ -159,20 +167,28 @@ class Loaders:
         found = over_loaders(self.values, self.values.of(node, frame), frame)
         return tuple(o for batch in found or handed_through(self.values, node, frame) for o in batch.origins)
 
-    @cached_property
-    def _copies(self) -> dict[Origin, list[BatchCopy]]:
-        found: dict[Origin, list[BatchCopy]] = {}
-        for path, outline in self.index.outlines.items():
-            for call in outline.calls:
-                if last_part(call.callee) not in ("to", "cuda") or "." not in call.callee:
-                    continue
-                hot = self.hotness.of_region(path, call.region)
-                body = self.values.body(path) if hot is not None else None
-                node = body.node_of(call) if body is not None else None
-                if node is None or hot is None:
-                    continue
-                value = batch_copy(self.values, node, Frame(path, call.function, (call.line, call.column)))
-                for origin in value.origins if value is not None else ():
-                    copy = BatchCopy(path, call.line, call.column, is_blocking(node), hot)
-                    found.setdefault(origin, []).append(copy)
-        return found
+    def copies_in(self, path: str) -> dict[Origin, list[BatchCopy]]:
+        """Of one file the hot copies of batches, by the loaders these come from."""
+        if path not in self._copies:
+            self._copies[path] = _by_origin(self._find_copies(path))
+        return self._copies[path]
+
+    def _find_copies(self, path: str) -> Iterator[tuple[Origin, BatchCopy]]:
+        for call in self.index.outlines[path].calls:
+            if last_part(call.callee) not in ("to", "cuda") or "." not in call.callee:
+                continue
+            hot = self.hotness.of_region(path, call.region)
+            body = self.values.body(path) if hot is not None else None
+            node = body.node_of(call) if body is not None else None
+            if node is None or hot is None:
+                continue
+            value = batch_copy(self.values, node, Frame(path, call.function, (call.line, call.column)))
+            for origin in value.origins if value is not None else ():
+                yield origin, BatchCopy(path, call.line, call.column, is_blocking(node), hot)
+
+
+def _by_origin(found: Iterable[tuple[Origin, T]]) -> dict[Origin, list[T]]:
+    table: dict[Origin, list[T]] = {}
+    for origin, one in found:
+        table.setdefault(origin, []).append(one)
+    return table
