@@ -12,8 +12,10 @@ from torchperf_lint import catalog
 from torchperf_lint.model import Severity
 from torchperf_lint.rule import SECTIONS, Rule, SourceRule
 
-# For processes of their own: the package that is tested, whether it is installed or not.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(torchperf_lint.__file__).parents[1])}
+# For processes of their own: the package that is tested, whether it is installed or not, and a quick start.
+_HOME = Path(torchperf_lint.__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_HOME), str(_HOME / "tests" / "quick")])}
+UNCOMPILED = {"UNCOMPILED": "1"}
 
 
 def make_rule(code: str, name: str, /, **attributes: object) -> type[Rule]:

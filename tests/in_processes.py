@@ -4,7 +4,7 @@ import subprocess
 import sys
 import textwrap
 
-from fake_rules import ENVIRONMENT
+from fake_rules import ENVIRONMENT, UNCOMPILED
 
 
 def python(directory, code, *, simulate=True, check=True):
@@ -15,7 +15,7 @@ def python(directory, code, *, simulate=True, check=True):
     done = subprocess.run(
         [sys.executable, "-W", "error", path.name],
         cwd=directory,
-        env={**ENVIRONMENT, "OMP_NUM_THREADS": "1"},
+        env={**ENVIRONMENT, **({} if "compile" in code else UNCOMPILED), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 import pytest
-from fake_rules import ENVIRONMENT
+from fake_rules import ENVIRONMENT, UNCOMPILED
 
 STEP = """
 import pytest
@@ -36,6 +36,7 @@ def pytest_run(directory, code, *options, first=None, **files):
     paths = [*([str(first)] if first else []), ENVIRONMENT["PYTHONPATH"]]
     environment = {
         **ENVIRONMENT,
+        **UNCOMPILED,
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "OMP_NUM_THREADS": "1",

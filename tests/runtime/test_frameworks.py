@@ -35,7 +35,7 @@ def forked(tmp_path_factory):
     """What was said, and name -> (record, exit code)."""
     directory = tmp_path_factory.mktemp("plain")
     shutil.copytree(SCRIPTS, directory, dirs_exist_ok=True)
-    ran = watch(directory, HOST, *(f"{name}.py" for name in PLAIN))
+    ran = watch(directory, HOST, *(f"{name}.py" for name in PLAIN), env={"UNCOMPILED": ""})
     assert ran.returncode == 0, ran.err
     seen = json.loads(next(line for line in ran.out.splitlines() if line.startswith("SEEN "))[5:])
     records = {name[:-3]: (read(str(directory / f"run.{pid}{SUFFIX}")), code) for name, (pid, code) in seen.items()}

@@ -1,13 +1,12 @@
 """Rules that confirm and refute in live runs of the same lines: fixtures/live under the simulated device."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import defaultdict
 
 import pytest
-from builders import ROOT
+from builders import ENVIRONMENT, ROOT, UNCOMPILED
 
 LIVE = ROOT / "fixtures" / "live"
 READS = {"TPL104", "TPL105", "TPL106", "TPL107", "TPL108", "TPL109", "TPL111", "TPL116", "TPL119"} | {
@@ -34,7 +33,7 @@ def verdicts(script, how, folder):
          "--extend-select", "TPL603",
          "--events", str(folder / "run.events.jsonl"), "--output-format", "json", "--output-file", str(report),
          str(LIVE / script), *arguments],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
+        cwd=folder, env={**ENVIRONMENT, **UNCOMPILED, **environment}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -121,7 +120,7 @@ def findings_of_run(script, *more):
     report = script.parent / "run.json"
     options = ["--runtime", "--isolated", "--simulate", "--output-format", "json", "--output-file", str(report), *more]
     command = [sys.executable, "-m", "torchperf_lint", *options, script.name]
-    subprocess.run(command, cwd=script.parent, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    subprocess.run(command, cwd=script.parent, env={**ENVIRONMENT, **UNCOMPILED}, check=True)
     return json.loads(report.read_text(encoding="utf-8"))["findings"]
 
 

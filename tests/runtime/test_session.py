@@ -9,6 +9,7 @@ import pytest
 from builders import ENVIRONMENT, watch
 
 from torchperf_lint.events import SUFFIX, read
+from torchperf_lint.runtime import request
 
 TRAIN = """
     import os, sys, json
@@ -317,8 +318,7 @@ def test_what_a_loop_does_after_its_optimizers_step_belongs_to_that(directory, l
 
 
 def test_a_process_that_is_told_nonsense_runs_unwatched(directory):
-    startup = ENVIRONMENT["PYTHONPATH"] + "/torchperf_lint/runtime/startup"
-    env = {**ENVIRONMENT, "PYTHONPATH": startup, "TORCHPERF_LINT_RUN": "{"}
+    env = {**ENVIRONMENT, "PYTHONPATH": str(request.STARTUP), "TORCHPERF_LINT_RUN": "{"}
     done = subprocess.run(
         [sys.executable, "-c", "print(1)"], env=env, cwd=directory, capture_output=True, text=True, check=False
     )

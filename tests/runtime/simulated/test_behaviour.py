@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from builders import ENVIRONMENT
 
 pytest.importorskip("torch", reason="the simulated device needs torch")
 
@@ -19,9 +21,8 @@ CHECKS = re.findall(r"^def (check_\w+)", "\n".join(TEXTS), re.M)
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[2])}
     command = [sys.executable, "-W", "error", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, env=ENVIRONMENT, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from builders import ENVIRONMENT
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -30,9 +32,8 @@ def parsed(text: str) -> dict[str, int]:
 def rows(tmp_path_factory):
     out = tmp_path_factory.mktemp("operations") / "rows.json"
     command = [sys.executable, "-W", "error", str(HERE / "measure.py"), str(out)]
-    root = str(HERE.parents[2])
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": root}, check=False
+        command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(out.read_text(encoding="utf-8"))

@@ -8,7 +8,6 @@ copy from pageable memory. A line without a comment must have no event, and no e
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from builders import ENVIRONMENT
 
 pytest.importorskip("torch", reason="the simulated device needs torch")
 
@@ -39,9 +41,8 @@ def expectations(script: Path) -> tuple[Counter, Counter]:
 
 
 def drive(program: str, out: Path, *scripts: Path, flags: tuple[str, ...] = ()) -> object:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, *flags, str(HERE / program), str(out), *map(str, scripts)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, env=ENVIRONMENT, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(out.read_text(encoding="utf-8"))
 
