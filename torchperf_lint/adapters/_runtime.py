@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from torchperf_lint.adapters import _job
+from torchperf_lint.adapters import _collector, _job
 from torchperf_lint.comparing import Comparison, compare
 from torchperf_lint.errors import TorchPerfError, UsageError
 from torchperf_lint.events import Writer
@@ -65,6 +65,7 @@ def _report(
     show: Show,
     warn: Warn,
 ) -> int:
+    _collector.rest()
     files = ended.events
     everyone = list(files)
     if request.rank == 0 and (request.world or 1) > 1 and not _is_alone(files[0]):
@@ -89,6 +90,7 @@ def replay(options: argparse.Namespace, show: ShowCompared) -> int:
     """Judge and show recorded runs again, or what changed between two. Raises UsageError where none can be read."""
     if not options.paths:
         raise UsageError("--report: name one events file or more")
+    _collector.rest()
     homes = _job.homes_of(options)
     judged, problems = _judged("--report", options.paths, homes)
     comparison = None

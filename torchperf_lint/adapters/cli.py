@@ -82,14 +82,9 @@ _ANSWERS = {"version": _version, "explain": _explain, "list_rules": _list_rules}
 
 
 def _lint(options: argparse.Namespace) -> int:
-    import atexit
-    import gc
+    from torchperf_lint.adapters import _collector
 
-    # Syntax trees hold no cycles; looking for some costs a third of the run. This process ends after it: its memory
-    # goes back as a whole, while freeing a project's trees one by one, as Python ends, would take a tenth of the run.
-    gc.disable()
-    atexit.register(gc.freeze)
-
+    _collector.rest()
     from torchperf_lint.adapters import _job
 
     job = _job.prepare(options)
