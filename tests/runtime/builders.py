@@ -183,10 +183,12 @@ class Ran:
 
 def watch(directory, script, *arguments, options=(), env=None, name="run"):
     """`python -m torchperf_lint --runtime` of a script (a path, or a text that is saved first)."""
-    if not isinstance(script, Path):
+    if isinstance(script, Path):
+        text = script.read_text(encoding="utf-8") if script.is_file() else "compiled, perhaps"
+    else:
         text, script = script, Path(directory) / f"{name}.py"
         script.write_text(textwrap.dedent(text), encoding="utf-8")
-        env = {**({} if _COMPILES.search(text) else UNCOMPILED), **(env or {})}
+    env = {**({} if _COMPILES.search(text) else UNCOMPILED), **(env or {})}
     record = Path(directory) / f"{name}.events.jsonl"
     words = ["-m", "torchperf_lint", "--runtime", "--events", str(record), *options, str(script), *arguments]
     started = time.monotonic()
