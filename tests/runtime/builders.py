@@ -28,7 +28,9 @@ ENVIRONMENT = {n: value for n, value in os.environ.items() if n not in _OURS and
 }
 UNCOMPILED = {"UNCOMPILED": "1"}
 """For scripts that compile nothing, nor use what does: torch is imported in half of the time."""
-_COMPILES = re.compile(r"compil|distributed|accelerate|lightning|transformers|checkpoint|multiprocessing")
+_COMPILES = re.compile(
+    r"compil|distributed|accelerate|lightning|transformers|checkpoint|multiprocessing|ignite|skorch|stable_baselines"
+)
 
 
 class Clock:
