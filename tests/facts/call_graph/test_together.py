@@ -25,8 +25,9 @@ TRAIN = {"tools/train.py", "tools/options.py", "pkg/__init__.py", "pkg/models.py
 }
 
 
-def beside(path):
-    return Together(Project.of_texts(PACKAGE).index).with_file(path)
+def beside(path, texts=PACKAGE):
+    project = Project.of_texts(texts)
+    return Together(project.index, lambda: project.hotness.callers).with_file(path)
 
 
 @pytest.mark.parametrize(
@@ -57,4 +58,13 @@ def test_both_ways_from_what_is_imported():
 
 def test_a_module_beside_the_package_that_imports_from_itself():
     texts = {"pkg/__init__.py": "", "pkg/a.py": "from . import b\n", "pkg/b.py": "", "pkg/c.py": ""}
-    assert Together(Project.of_texts(texts).index).with_file("pkg/a.py") == ["pkg/__init__.py", "pkg/a.py", "pkg/b.py"]
+    assert beside("pkg/a.py", texts) == ["pkg/__init__.py", "pkg/a.py", "pkg/b.py"]
+
+
+def test_what_is_called_without_an_import():
+    texts = {
+        "main.py": "def run(engine):\n    engine.fit_whole()\n",
+        "plain.py": "class Engine:\n    def fit_whole(self):\n        pass\n",
+        "other.py": "",
+    }
+    assert beside("plain.py", texts) == beside("main.py", texts) == ["main.py", "plain.py"]

@@ -58,3 +58,18 @@ def test_copies_that_do_not_wait_are_those_of_files_that_run_together():
     loaders = loaders_of(Project.of_texts(PROJECT))
     assert [copy.path for copy in loaders.asynchronous(("alone.py", *ORIGIN))] == ["alone.py"]
     assert loaders.asynchronous(("train.py", *ORIGIN)) == []
+
+
+
+def test_a_loader_that_is_handed_to_a_class_of_a_registry():
+    project = Project.of_texts(
+        {
+            "main.py": TRAIN.format("from registry import build")
+            + "build('plain').fit_whole(model, optimizer, loader)\n"
+            + "def run(engine):\n    engine.fit_whole(model, optimizer, loader)\n",
+            "registry.py": "KNOWN = {}\ndef build(name):\n    return KNOWN[name]()\n",
+            "engines/plain.py": "class Engine:\n    def fit_whole(self, model, optimizer, loader):\n"
+            "        for x in loader:\n            model(x.cuda()).mean().backward()\n            optimizer.step()\n",
+        }
+    )
+    assert [use.path for use in loaders_of(project).uses(("main.py", *ORIGIN))] == ["engines/plain.py"]

@@ -1,7 +1,8 @@
 """Which files of a project may run in one process with a file: what is made in one of them may get to the other.
 
-A process starts with some file and holds what that imports, and so on. Two files run together where something imports
-both, or one of them the other. A question about one file then needs a few of the project's files, not all of them.
+A process starts with some file and holds what that imports or calls, and so on. Two files run together where something
+gets to both, or one of them to the other. Calls say more than imports where classes are taken from registries, or modules
+by names that are text. A question about one file then needs a few of the project's files, not all of them.
 """
 
 from __future__ import annotations
@@ -10,33 +11,39 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from torchperf_lint.facts.call_graph.index import Index
+from torchperf_lint.facts.call_graph.index import Callers, Index
 
 
 class Together:
     """Answers for one project."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, callers: Callable[[], Callers]) -> None:
         self.index = index
+        self._callers = callers
         self._known: dict[str, list[str]] = {}
 
     def with_file(self, path: str) -> list[str]:
         """The files that may run in one process with a file, itself among them, in the project's order."""
         if path not in self._known:
-            starts = _closure([path], lambda one: self._importers[one])
-            found = _closure(starts, lambda one: self._imports[one])
+            starts = _closure([path], lambda one: self._users[one])
+            found = _closure(starts, lambda one: self._used[one])
             self._known[path] = [one for one in self.index.outlines if one in found]
         return self._known[path]
 
     @cached_property
-    def _imports(self) -> dict[str, frozenset[str]]:
-        return {path: frozenset(self._imported(path)) - {path} for path in self.index.outlines}
+    def _used(self) -> dict[str, set[str]]:
+        """File -> those that it imports, or whose functions it calls."""
+        found = {path: set(self._imported(path)) for path in self.index.outlines}
+        for key, sites in self._callers().items():
+            for site in sites:
+                found[site.path].add(key.path)
+        return found
 
     @cached_property
-    def _importers(self) -> dict[str, list[str]]:
+    def _users(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path, imported in self._imports.items():
-            for one in imported:
+        for path, used in self._used.items():
+            for one in used:
                 found[one].append(path)
         return found
 

@@ -86,7 +86,7 @@ class Loaders:
         self.values = values
         self.index = values.index
         self.hotness = values.hotness
-        self._together = Together(values.index)
+        self._together = Together(values.index, lambda: values.hotness.callers)
         self._uses: dict[str, dict[Origin, list[LoaderUse]]] = {}
         self._copies: dict[str, dict[Origin, list[BatchCopy]]] = {}
 
