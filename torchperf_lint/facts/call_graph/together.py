@@ -1,8 +1,8 @@
 """Which files of a project may run in one process with a file: what is made in one of them may get to the other.
 
 A process starts with some file and holds what that imports or calls, and so on. Two files run together where something
-gets to both, or one of them to the other. Calls say more than imports where classes are taken from registries, or modules
-by names that are text. A question about one file then needs a few of the project's files, not all of them.
+gets to both, or one of them to the other. Calls say more than imports where classes are taken from registries, or
+modules by names that are text. A question about one file then needs a few of the project's files, not all of them.
 """
 
 from __future__ import annotations
