@@ -40,7 +40,8 @@ class FactoryThenDevice(SourceRule):
     line runs every training step or forward pass; also `x.new_tensor(torch.rand(n))`, and what a factory makes unless
     a flag that is off by default puts other numbers in its place, and what one method of a class keeps in an attribute
     every step for another to move. And the tables that a module's `forward` makes with `torch.arange(n)` on the host
-    and gives back, as rotary embeddings are: whoever computes with them moves them.
+    and gives back, as rotary embeddings are: whoever computes with them moves them. As information: where a method
+    that answers one request without gradients (`__call__`, `generate`, `sample` of a pipeline) gets there once a call.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -138,11 +139,29 @@ class FactoryThenDevice(SourceRule):
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 
+        for site in file.served_calls("to", "cuda", "type_as"):
+            fresh = _fresh(project, site)
+            if fresh is not None:
+                yield self._for_each_request(file, site, fresh)
+
         for made in made_for_methods(file):
             yield self._for_another_method(file, made)
 
         for site, beside in tables_given_back(file) if file.mentions(TABLES) else ():
             yield self._given_back(file, site, beside)
+
+    def _for_each_request(self, file: SourceFile, site: Site, fresh: Fresh) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",
+            instead=_instead(fresh) + _no_type_of_the_host(site, fresh),
+            value=fresh.value,
+            hot=site.hot,
+            severity=Severity.INFO,
+            related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
+            fix=onto_device(site, fresh),
+        )
 
     def _for_another_method(self, file: SourceFile, made: MadeForMethods) -> Finding:
         site, fresh, move = made

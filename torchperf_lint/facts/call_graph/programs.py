@@ -65,9 +65,13 @@ class Programs:
             return False
         return _TRAINS.search(self.text(path)) is not None and self._is_started(path) and self._acts(path)
 
+    def starts_itself(self, path: str) -> bool:
+        """Whether a file says what it does when it is started by itself."""
+        return _STARTS.search(self.text(path)) is not None
+
     def _acts(self, path: str) -> bool:
         """Whether a file does something when it is started, and does not only define what others call."""
-        if _STARTS.search(self.text(path)):
+        if self.starts_itself(path):
             return True
         outline = self.index.outlines[path]
         own = {*outline.tops, *(name for name, of in outline.imports.items() if self.index.module(of, path))}

@@ -237,6 +237,15 @@ class SourceFile:
             if hot is not None:
                 yield from self._site(record, hot)
 
+    def served_calls(self, *names: str) -> Iterator[Site]:
+        """The calls with one of these names that run once for each request, in code that is not known to be hot."""
+        hotness = self.project.hotness
+        for record in self._named(names):
+            if hotness.of_region(self.path, record.region) is None:
+                hot = hotness.served.at(self.path, record.region)
+                if hot is not None:
+                    yield from self._site(record, hot)
+
     def looped_calls(self, *names: str) -> Iterator[Site]:
         """The calls with one of these names that a loop repeats, in code that is not known to be hot."""
         hotness, functions = self.project.hotness, self.outline.functions

@@ -33,6 +33,7 @@ from torchperf_lint.facts.hotness.loops import Loops
 from torchperf_lint.facts.hotness.named_calls import NamedCalls
 from torchperf_lint.facts.hotness.paths_taken import PathsTaken
 from torchperf_lint.facts.hotness.seldom_called import SeldomCalled
+from torchperf_lint.facts.hotness.served import Served
 from torchperf_lint.facts.hotness.unmentioned import Unmentioned
 from torchperf_lint.facts.outlines.records import Position, Region
 from torchperf_lint.facts.outlines.signatures import DEFAULT, NAMED
@@ -82,6 +83,13 @@ class Hotness:
         self.named_calls = NamedCalls(index, types, self.calls_often)
         self.seldom = SeldomCalled(
             lambda: self.callers, lambda: self.functions, self.around.climb, self.around.loop_now_and_then
+        )
+        self.served = Served(
+            index,
+            self.loops.without_grad,
+            lambda: self.callers,
+            self.around.unguarded,
+            self.programs.starts_itself,
         )
         self._anew = HotFunctions(self, body)
 

@@ -56,7 +56,7 @@ class Loops:
         self.generators = Generators(index, types, body)
         self.calls = DirectCalls(index)
         self.training = TrainingActions(index, types, self.calls)
-        without_grad = WithoutGrad(index, called_without_grad)
+        self.without_grad = without_grad = WithoutGrad(index, called_without_grad)
         self.of_loaders = LoaderLoops(index, types, self.calls, without_grad)
         by_callers = EvaluatedByCallers(index, callers, body)
         self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators, by_callers)
