@@ -3,10 +3,12 @@
 No garbage is looked for while torch is imported, nor what it has made gone through again at the end. Where the
 environment says UNCOMPILED, scripts compile nothing: every optimizer imports torch._dynamo, only to tell the compiler
 what to leave alone, and that takes as long as all the rest. They find what optimizers ask for, and nothing else, so a
-script that compiles fails.
+script that compiles fails. Nor do they export, or compute on the meta device: what torch imports for these it goes
+without.
 """
 
 import gc
+import importlib
 import importlib.abc
 import importlib.machinery
 import os
@@ -27,6 +29,9 @@ class _Uncompiled(importlib.abc.Loader):
 
     def exec_module(self, module):
         module.disable, module.graph_break = _disable, _graph_break
+        if module.__name__ == "torch._meta_registrations":
+            meta = importlib.import_module("torch._opaque_base").OpaqueBaseMeta
+            sys.modules["torch._C"]._set_generator_metaclass(meta)  # as torch._prims.rng_prims would
 
 
 class _Torch(importlib.machinery.SourceFileLoader):
@@ -41,9 +46,12 @@ class _Torch(importlib.machinery.SourceFileLoader):
         gc.freeze()
 
 
+_SPARED = frozenset(("torch._dynamo", "torch._meta_registrations", "torch.export"))
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name == "torch._dynamo" and os.environ.get("UNCOMPILED"):
+        if name in _SPARED and os.environ.get("UNCOMPILED"):
             return importlib.machinery.ModuleSpec(name, _Uncompiled())
         if name != "torch":
             return None
