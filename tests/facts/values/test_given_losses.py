@@ -134,3 +134,24 @@ def test_a_decorated_helper_that_a_step_gives_a_tensor(given, expected):
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     told = {ast.unparse(r.operand): r.read.value.confidence for r in item_readings(file)}
     assert told.get("value") is expected
+
+
+def test_a_helper_that_hands_on_to_itself_what_it_was_given_comes_to_an_end():
+    """As torchrl's transform of replayed episodes does, which no rule could check."""
+    files = texts("""
+        class Replayed:
+            def to_float(self, value, others):
+                if isinstance(value, torch.Tensor):
+                    self.to_float(value, others)
+                    return value.item()
+
+            def train(self, model: nn.Module, loader, optimizer):
+                for batch in loader:
+                    loss = model(batch.cuda()).sum()
+                    loss.backward()
+                    optimizer.step()
+                    log(self.to_float(loss, batch))
+    """)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    told = {ast.unparse(r.operand): r.read.value.confidence for r in item_readings(file)}
+    assert told == {"value": Confidence.LIKELY}

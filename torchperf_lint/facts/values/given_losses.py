@@ -19,7 +19,7 @@ from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.rest import rest_by_keyword
-from torchperf_lint.facts.values.value import CALLER_HOPS, HOST, Frame, Value
+from torchperf_lint.facts.values.value import ANYWHERE, CALLER_HOPS, HOST, PLAIN, Frame, Value, tensor
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -38,6 +38,15 @@ def is_given_by_a_step(values: Values, name: str, frame: Frame, body: Body) -> b
     Or is itself what the function is given, and a training step gives it a tensor: decorators, which may call the
     function with other things, leave that open.
     """
+    # Functions that hand on to themselves what they were given come to an end there, as all that is remembered does.
+    given = ("given by a step", name, frame.path, frame.function, frame.at)
+    return values.remembered(given, frame, lambda frame: _GIVEN if _is_given(values, name, frame, body) else PLAIN) is _GIVEN
+
+
+_GIVEN = tensor(ANYWHERE, "given by a training step", Confidence.LIKELY)
+
+
+def _is_given(values: Values, name: str, frame: Frame, body: Body) -> bool:
     if _is_given_a_tensor(values, name, frame):
         return True
     reaching = body.reaching(frame.function, name, frame.at) or ()
