@@ -40,7 +40,7 @@ def is_given_by_a_step(values: Values, name: str, frame: Frame, body: Body) -> b
     """
     # Functions that hand on to themselves what they were given come to an end there, as all that is remembered does.
     given = ("given by a step", name, frame.path, frame.function, frame.at)
-    return values.remembered(given, frame, lambda frame: _GIVEN if _is_given(values, name, frame, body) else PLAIN) is _GIVEN
+    return values.remembered(given, frame, lambda at: _GIVEN if _is_given(values, name, at, body) else PLAIN) is _GIVEN
 
 
 _GIVEN = tensor(ANYWHERE, "given by a training step", Confidence.LIKELY)
