@@ -17,12 +17,13 @@ from torchperf_lint.rule import SourceRule
 
 
 class LinalgErrorCheck(SourceRule):
-    """`torch.linalg.inv`, `cholesky`, `solve`: the host waits to learn whether it worked; `inv_ex` does not ask.
+    """`torch.linalg.solve`, `inv`, `cholesky`: the host waits to learn whether it worked; `solve_ex` does not ask.
 
     ## What it does
     Flags hot calls of `torch.linalg.inv`, `cholesky`, `solve`, `lu_factor` and `ldl_factor`, of `torch.inverse` and
-    `x.inverse()`, with a matrix on the device. Off by default, and info: the check is worth its wait where a matrix may
-    be singular, and the factorisation of a large one costs far more.
+    `x.inverse()`, with a matrix on the device. Info; and only `possible`, shown with `--confidence possible`, but for
+    `solve`: readers disagree about inverses and factors, whose check is worth its wait where a matrix may be singular,
+    and which cost far more where it is large.
 
     ## Why it is slow
     These functions raise an error on the host where a matrix is singular or not positive definite, so the host waits
@@ -36,7 +37,7 @@ class LinalgErrorCheck(SourceRule):
     class GaussianLoss(nn.Module):
         def forward(self, difference: torch.Tensor, sigma: torch.Tensor):
             sigma = sigma.cuda()
-            return (difference @ torch.linalg.inv(sigma) @ difference.mT).mean()
+            return (difference @ torch.linalg.solve(sigma, difference.mT)).mean()
     ```
 
     ## Use instead
@@ -49,8 +50,8 @@ class LinalgErrorCheck(SourceRule):
     class GaussianLoss(nn.Module):
         def forward(self, difference: torch.Tensor, sigma: torch.Tensor):
             sigma = sigma.cuda()
-            inverse, info = torch.linalg.inv_ex(sigma)
-            return (difference @ inverse @ difference.mT).mean()
+            solved, info = torch.linalg.solve_ex(sigma, difference.mT)
+            return (difference @ solved).mean()
     ```
 
     ## When it is fine
@@ -85,7 +86,6 @@ class LinalgErrorCheck(SourceRule):
 
     code, name, since = "TPL118", "linalg-error-check", "0.1.0"
     severity = Severity.INFO
-    default = False
     triggers = ("linalg", "inverse(", "cholesky(")
     probes = ("host-sync",)
 
@@ -99,6 +99,7 @@ class LinalgErrorCheck(SourceRule):
         site, hot = solution.site, solution.site.hot
         assert hot is not None
         variant, _ = UNCHECKED[solution.function]
+        sure = variant == "solve_ex" and not hot.optional
         matrix = short(words(solution.matrix))
         return self.found(
             site,
@@ -106,7 +107,7 @@ class LinalgErrorCheck(SourceRule):
             f"waits for the answer {hot.when}",
             instead=f"`{_written(solution)}`, and look at `info` now and then, where the matrix is sound by how it is "
             f"made",
-            value=solution.value.weaker(Confidence.POSSIBLE if hot.optional else Confidence.LIKELY),
+            value=solution.value.weaker(Confidence.LIKELY if sure else Confidence.POSSIBLE),
             hot=hot,
             root_cause=f"{variant}: {cause(site)}",
         )
