@@ -18,6 +18,7 @@ from torchperf_lint.facts.reads.extremes import extremes
 from torchperf_lint.facts.reads.memberships import memberships
 from torchperf_lint.facts.reads.reads import cause, hot_read, one_copy, repeated_read
 from torchperf_lint.facts.reads.skipped_steps import is_zero, skips_a_step
+from torchperf_lint.facts.reads.taken_apart import TakenApart, taken_apart
 from torchperf_lint.facts.reads.truths import truths, truths_in_loops
 from torchperf_lint.facts.values.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -36,11 +37,12 @@ class TensorTruthiness(SourceRule):
     ## What it does
     Flags device tensors that Python asks for their truth (tests of `if`, `while`, `assert` and `a if t else b`,
     operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host; `max(a, b)`,
-    `min(losses)` and `sorted(norms)`, where Python asks which of two tensors is the larger; `token in ends`, where it
-    compares a tensor with each entry) where the line runs every
-    training step, forward pass or evaluation batch (the last is reported as info). A function of the project that
-    answers with a tensor's truth is asked as the tensor itself is: `if contains_unknown(labels):`. A test that decides
-    what runs next is only `possible`; one that asks again what the host has asked before is shown in any case.
+    `min(losses)` and `sorted(norms)`, where Python asks which of two tensors is the larger; `max(lengths)` and
+    `all(reached)`, where it asks each element of one; `token in ends`, where it compares a tensor with each entry)
+    where the line runs every training step, forward pass or evaluation batch (the last is reported as info). A
+    function of the project that answers with a tensor's truth is asked as the tensor itself is:
+    `if contains_unknown(labels):`. A test that decides what runs next is only `possible`; one that asks again what the
+    host has asked before is shown in any case.
 
     ## Why it is slow
     A branch on the host needs the number on the host: `bool(t)` copies it there and waits until everything queued on
@@ -137,6 +139,8 @@ class TensorTruthiness(SourceRule):
         "max(",
         "min(",
         "sorted(",
+        "any(",
+        "all(",
     )
     probes = ("host-sync",)
 
@@ -153,11 +157,27 @@ class TensorTruthiness(SourceRule):
                 yield from self._judged(file, site, operand)
         for site, operand, value in extremes(file):
             yield from self._judged(file, site, operand, value)
+        for walk in taken_apart(file):
+            if walk.reads:
+                yield self._of_each_element(file, walk)
         for asked, tensor in memberships(file) if file.mentions((" in ",)) else ():
             yield from self._judged(file, asked, tensor)
         for spot in truths_in_loops(file):
             assert isinstance(spot.expression, ast.expr)
             yield from self._in_a_loop(file, spot, spot.expression)
+
+    def _of_each_element(self, file: SourceFile, walk: TakenApart) -> Finding:
+        hot = walk.site.hot
+        assert hot is not None
+        return self.found(
+            walk.site,
+            message=f"`{file.brief(walk.site.call)}` takes the tensor apart and {_READS} {hot.when}",
+            instead=walk.instead,
+            value=walk.value,
+            hot=hot,
+            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+        )
 
     def _in_a_loop(self, file: SourceFile, spot: Spot, asked: ast.expr) -> Iterator[Finding]:
         """One copy before a loop answers what each of its turns asks, whatever calls the function."""
@@ -207,9 +227,15 @@ class TensorTruthiness(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the test."""
-        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+        seen = run.at(finding, "sync")
+        if _READS in finding.message:
+            at = finding.location
+            span = (at.line, at.column, at.end_line, at.end_column)  # its argument may wait, too: `any(t[mask])`
+            seen = tuple(e for e in seen if e.column is None or (e.line, e.column, e.end_line, e.end_column) == span)
+        return by_events(finding, run, seen, "synchronisation", probes=self.probes)
 
 
+_READS = "reads each element on the host"
 _ACTS = (
     "what runs next depends on it, which no `torch.where` holds: ask once every n steps, where the algorithm takes that"
 )

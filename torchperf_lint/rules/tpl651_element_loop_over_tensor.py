@@ -30,7 +30,6 @@ from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event
 from torchperf_lint.rule import SourceRule
 
-_READS = "reads each element on the host"
 _SEVERAL = 2.0
 """Times a step from which on a line stands for several turns."""
 
@@ -44,8 +43,8 @@ class ElementLoopOverTensor(SourceRule):
     `out[i] = ...`, where the loop stands in hot code and its turns do a few operations on the element; and loops over
     ranges that only put one number in, `mask[:, i, j] = 1`, which slices do at once. Where a turn runs a module, needs
     the turn before it, or works on elements of different lengths, it is only `possible`; where it goes over no more
-    than a border, `range(min(len(x), n))`, it is reported as info. Also flags Python's `sum`,
-    `max`, `min`, `any`, `all` and `sorted` of one tensor, which walk over its elements: `max(lengths)`; and
+    than a border, `range(min(len(x), n))`, it is reported as info. Also flags Python's `sum` of
+    one tensor, which walks over its elements (what asks each of them, `max(lengths)`, is told as TPL102); and
     `counts[i] += n` of a number that the host has, in a loop over something the host has; and loops that only copy,
     `out[..., i] = x[..., j]`, at places that the host lists, or multiply two elements there; and volumes that are
     filled slice by slice with shifted tensors, `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means
@@ -113,8 +112,8 @@ class ElementLoopOverTensor(SourceRule):
     There is no automatic fix: the batched form depends on what the turns do.
 
     ## Confirmed by
-    Synchronisations or copies in the body of the loop, several a step; or synchronisations of the call that reads the
-    elements, `any(x > 0)`. No probe counts kernels, so a loop whose turns neither wait nor copy is left open.
+    Synchronisations or copies in the body of the loop, several a step. No probe counts kernels, so a loop whose turns
+    neither wait nor copy is left open.
 
     ## References
     - torch.profiler, ForLoopIndexingPattern.
@@ -122,7 +121,7 @@ class ElementLoopOverTensor(SourceRule):
     """
 
     code, name, since = "TPL651", "element-loop-over-tensor", "0.1.0"
-    triggers = (" in range(", " in ", "sum(", "max(", "min(", "any(", "all(", "sorted(")
+    triggers = (" in range(", " in ", "sum(")
     about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -142,7 +141,8 @@ class ElementLoopOverTensor(SourceRule):
                 continue
             yield self._found(file, spot, found)
         for walk in taken_apart(file):
-            yield self._taken_apart(file, walk)
+            if not walk.reads:
+                yield self._taken_apart(file, walk)
         for found_up in counted_up(file):
             if not any(outer in told for outer in _around(file, found_up.spot)):
                 yield self._counted_up(file, found_up)
@@ -160,10 +160,6 @@ class ElementLoopOverTensor(SourceRule):
                 verdict = happened(run, seen, what, finding.location)
                 if verdict.outcome is Outcome.CONFIRMED:
                     return replace(verdict, reason=f"its turns wait or copy: {verdict.reason}")
-        waits = _own_waits(finding, run) if loop is None and _READS in finding.message else ()
-        waited = happened(run, waits, "synchronisation", finding.location) if waits else None
-        if waited is not None and waited.outcome is Outcome.CONFIRMED:
-            return replace(waited, reason=f"its turns wait: {waited.reason}")
         return unmeasured(run, finding.location, "no probe counts the kernels of its turns")
 
     def _of_places(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
@@ -202,11 +198,11 @@ class ElementLoopOverTensor(SourceRule):
     def _taken_apart(self, file: SourceFile, walk: TakenApart) -> Finding:
         hot = walk.site.hot
         assert hot is not None
-        does = _READS if walk.reads else "starts a kernel for each element"
         return self.found(
             walk.site,
-            message=f"`{file.brief(walk.site.call)}` takes the tensor apart and {does} {hot.when}",
-            instead=f"ask the tensor, which does it at once: `{_in_brackets(file, walk.tensor)}.{walk.method}`",
+            message=f"`{file.brief(walk.site.call)}` takes the tensor apart and starts a kernel for each element "
+            f"{hot.when}",
+            instead=walk.instead,
             value=walk.value,
             hot=hot,
             severity=_severity(hot),
@@ -307,14 +303,6 @@ class ElementLoopOverTensor(SourceRule):
         )
 
 
-def _own_waits(finding: Finding, run: Evidence) -> tuple[Event, ...]:
-    """What a call waits for that walks over a tensor: for each element, and not within its argument."""
-    at = finding.location
-    span = (at.line, at.column, at.end_line, at.end_column)
-    waits = run.at(finding, "sync")
-    return tuple(e for e in waits if e.column is None or (e.line, e.column, e.end_line, e.end_column) == span)
-
-
 def _in_body(event: Event, loop: Location) -> bool:
     """Whether it is of the turns and not of what the loop goes over, where lines tell these apart."""
     line = event.line if event.via is None or event.path == loop.path else event.via[1]
@@ -385,10 +373,3 @@ def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
         f"work on `{whole}` whole: elementwise operations broadcast, reductions take `dim=`, and `torch.vmap` "
         "batches a function of one element"
     )
-
-
-def _in_brackets(file: SourceFile, tensor: ast.expr) -> str:
-    """An expression as text that a method may be asked of."""
-    written = file.brief(tensor)
-    whole = isinstance(tensor, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    return written if whole else f"({written})"

@@ -33,6 +33,13 @@ class TakenApart(NamedTuple):
         name = self.site.record.callee
         return _METHODS.get(name, f"{name}()")
 
+    @property
+    def instead(self) -> str:
+        """What to write."""
+        written = self.site.file.brief(self.tensor)
+        whole = isinstance(self.tensor, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+        return f"ask the tensor, which does it at once: `{written if whole else f'({written})'}.{self.method}`"
+
 
 def taken_apart(file: SourceFile) -> Iterator[TakenApart]:
     """The hot calls of Python's own reductions on what is known to be one tensor."""
