@@ -174,7 +174,8 @@ def _torch(file: SourceFile, use: Legacy) -> str:
 
 def _gets_a_name(use: Legacy) -> bool:
     parents = use.mark.file.enclosing(use.mark.function).parents
-    return isinstance(parents.get(use.mark.expression), ast.Assign)
+    above = parents.get(use.mark.expression)
+    return isinstance(parents.get(above) if isinstance(above, ast.IfExp) else above, ast.Assign)
 
 
 def _arguments(file: SourceFile, use: Legacy) -> Iterator[str]:

@@ -77,7 +77,9 @@ def _in_function(file: SourceFile, number: int) -> Iterator[Legacy]:
         elif isinstance(node, ast.Assign) and number and isinstance(node.targets[0], ast.Name):
             # `amp_autocast = torch.cuda.amp.autocast`, one of several that a setting chooses among; a module's own
             # name is told where it is called.
-            yield from _use(file, node.value, None, number)
+            value = node.value
+            for chosen in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+                yield from _use(file, chosen, None, number)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _decorators(file, node.decorator_list, number)
         elif isinstance(node, ast.ClassDef):
