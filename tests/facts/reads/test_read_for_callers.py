@@ -67,3 +67,35 @@ def test_each_call_that_hands_a_tensor_over(more):
 )
 def test_one_call_alone_is_told_in_the_reason(more):
     assert handed_over(more) == []
+
+
+AGAIN = """
+    class Callback:
+        @staticmethod
+        def number(value):
+            if isinstance(value, torch.Tensor):
+                value = value.item()
+            return float(value)
+
+        def on_batch_end(self, state, found):
+            for key, value in state.metrics.items():
+                value = reduced(value)
+                self.shown[key] = Callback.number(value)
+            for x in range(2):
+                found = reduced(found)
+                self.shown[x] = Callback.number(found)
+
+    def train(net: nn.Module, loader, optimizer, callback: Callback):
+        for x in loader:
+            loss = net(x.cuda()).mean()
+            loss.backward()
+            optimizer.step()
+            callback.on_batch_end(state, found)
+"""
+
+
+def test_a_name_that_is_made_of_itself_comes_to_an_end():
+    """As catalyst-rl's metrics are, which made the rule crash."""
+    site = site_of(AGAIN, "value.item()")
+    assert site.receiver is not None
+    assert reading_callers(site.file, site, site.receiver) == []

@@ -18,6 +18,8 @@ from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.facts.values.value import Frame
 
 _HOPS = 2
+_CALLS = 8
+"""As many calls one after the other, `value = mean(value)`, are looked through: in a loop there is no first one."""
 _FEW = 5
 """As many as a reader looks at."""
 _OFTEN = frozenset({"step", "forward", "update", "eval"})
@@ -63,7 +65,7 @@ def _region(file: SourceFile, caller: HotCaller) -> int:
     return file.project.hotness.innermost(caller.frame.path, caller.frame.at)
 
 
-def _may_be_read(file: SourceFile, node: ast.expr, frame: Frame, hops: int) -> bool:
+def _may_be_read(file: SourceFile, node: ast.expr, frame: Frame, hops: int, calls: int = _CALLS) -> bool:
     """A tensor that may lie on the device, what holds such, or an entry of what a call has made of one."""
     value = file.project.values.of(node, frame)
     held = value.item if value.kind == "sequence" and value.item is not None else value
@@ -72,8 +74,9 @@ def _may_be_read(file: SourceFile, node: ast.expr, frame: Frame, hops: int) -> b
     root = node.value if isinstance(node, ast.Subscript) else node
     body = file.project.body(frame.path)
     made = body.assigned_once(frame.function, root.id, frame.at) if body and isinstance(root, ast.Name) else None
-    if isinstance(made, ast.Call):
-        return any(_may_be_read(file, given, frame, 0) for given in arguments(made))
+    if body is not None and isinstance(made, ast.Call):
+        there = frame._replace(at=body.at(made))  # `value = mean(value)` is made of what was there before
+        return calls > 0 and any(_may_be_read(file, given, there, 0, calls - 1) for given in arguments(made))
     if hops and isinstance(made, ast.DictComp):
         views = (n.value for n in ast.walk(made.generators[0].iter) if isinstance(n, ast.Attribute))
         return any(isinstance(view, ast.Name) and _may_be_read(file, view, frame, hops - 1) for view in views)
