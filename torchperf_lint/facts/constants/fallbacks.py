@@ -8,6 +8,7 @@ from torchperf_lint.facts.constants.configured import SHAPE
 from torchperf_lint.facts.constants.constants import constancy
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.syntax import names_of
 
 _COUNTS = frozenset({"size", "numel", "len", "sum", "any", "all", "shape", "nelement", "count_nonzero", "item"})
 
@@ -109,6 +110,8 @@ def _named(test: ast.Name, site: Site) -> bool | None:
     body = site.file.project.body(site.file.path)
     reaching = body.reaching(site.function, test.id, site.start) if body is not None else None
     only = reaching[0].value if reaching and len(reaching) == 1 else None
+    if only is None or test.id in names_of(only):
+        return None  # `done = not done`
     return _empty_when(only, site) if isinstance(only, ast.Compare | ast.Call | ast.UnaryOp) else None
 
 

@@ -223,7 +223,8 @@ def is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
         reaching = body.reaching(0, chain(node), END_OF_FILE)  # `Tensor = ...` above the functions that use it
     made = reaching[0].value if reaching and len(reaching) == 1 else None
     if isinstance(made, ast.IfExp):
-        return any(is_cuda_type(values, part, frame) for part in (made.body, made.orelse) if part is not node)
+        others = (part for part in (made.body, made.orelse) if chain(part) != chain(node))  # `T = cuda if ok else T`
+        return any(is_cuda_type(values, part, frame) for part in others)
     things = values.types.things(frame.path, frame.function, chain(node))
     if any(t.dotted.startswith("torch.cuda.") and t.dotted.endswith("Tensor") for t in things):
         return True

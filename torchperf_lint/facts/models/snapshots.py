@@ -91,11 +91,11 @@ def _saves(site: Site, key: FunctionKey) -> bool:
     return False
 
 
-def _whole_model(site: Site, node: ast.expr) -> str | None:
-    """Why an expression is a model or its state."""
+def _whole_model(site: Site, node: ast.expr, within: frozenset[ast.expr] = frozenset()) -> str | None:
+    """Why an expression is a model or its state. `within`: what it is asked for, `state = {"model": state}`."""
     written = chain(node)
     if isinstance(node, ast.Dict):
-        states = [v for v in node.values if _whole_model(site, v)]
+        states = [v for v in node.values if _whole_model(site, v, within | {node})]
         return "a dict with a model's state" if states else None
     if isinstance(node, ast.Call) and last_part(written) in ("state_dict", "get_peft_model_state_dict"):
         return f"`{ast.unparse(node)}` holds every weight"
@@ -106,7 +106,7 @@ def _whole_model(site: Site, node: ast.expr) -> str | None:
         body = site.file.project.body(site.file.path)
         found = body.reaching(site.function, node.id, site.start) if body is not None else None
         values = [d.value for d in found or () if d.value is not None and d.value is not node]
-        told = [_whole_model(site, v) for v in values if not isinstance(v, ast.Name)]
+        told = [_whole_model(site, v, within) for v in values if not isinstance(v, ast.Name) and v not in within]
         return next((t for t in told if t), None)
     named = isinstance(node, ast.Name | ast.Attribute) and MODULE_NAME.search(last_part(written))
     return f"`{written}`, a module by its name" if named and value.kind == "unknown" else None
