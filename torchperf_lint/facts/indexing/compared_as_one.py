@@ -38,7 +38,8 @@ def is_compared_as_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
 
 
 def _decides(test: ast.Compare, parents: dict[ast.AST, ast.AST]) -> bool:
-    node, parent = test, parents.get(test)
+    node: ast.AST = test
+    parent = parents.get(test)
     while isinstance(parent, ast.BoolOp) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)):
         node, parent = parent, parents.get(parent)
     return isinstance(parent, ast.If | ast.IfExp | ast.While | ast.Assert) and parent.test is node
