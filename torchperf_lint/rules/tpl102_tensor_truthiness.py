@@ -110,7 +110,8 @@ class TensorTruthiness(SourceRule):
     which one count tells; to leave out a training step whose loss is zero; to ask for a number that the host has laid
     out itself, at a place that it knows (`steps[i] == 0` of a `torch.linspace`), or has just uploaded
     (`t = torch.tensor([i], device=device)`, then `if t != 0`); and to ask a tensor for one
-    element after the other (`if scores[i] > 0.5:` in a loop over `i`), where one copy before the loop answers all.
+    element after the other (`if scores[i] > 0.5:` in a loop over `i`), or in each turn for the number that it compares
+    with its own (`if i != best:`), where one copy before the loop answers all.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.

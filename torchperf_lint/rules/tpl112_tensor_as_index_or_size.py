@@ -30,7 +30,8 @@ class TensorAsIndexOrSize(SourceRule):
     times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
     tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
     begins there, `x[i : i + 1]`, or a tensor without dimensions picks from one on the device, `x[scores.argmax()]`,
-    which can be done there; random numbers that are drawn on the device only to be read; and what the host had before
+    which can be done there; where it picks from a list of settings that the module was built with,
+    `self.rates[rate_id]`; random numbers that are drawn on the device only to be read; and what the host had before
     it copied, or filled it in, there.
 
     ## Why it is slow
@@ -121,7 +122,8 @@ class TensorAsIndexOrSize(SourceRule):
         assert hot is not None
         drawn = is_drawn(file, place, found.operand)
         had = uploaded_on(file, place, below_reductions(found.operand)) if not found.several else None
-        told = found.several or found.again or found.window or found.alone or together or drawn or had is not None
+        shown = found.several or found.again or found.window or found.alone or found.setting
+        told = shown or together or drawn or had is not None
         disputable = hot.optional or not told
         written = short(words(found.operand))
         turned = found_in_turn(file, place, found.operand) if found.several else None
@@ -144,6 +146,8 @@ class TensorAsIndexOrSize(SourceRule):
             if turned is not None
             else _SEVERAL
             if found.several
+            else _SETTING
+            if found.setting
             else _AGAIN
             if found.again
             else _AT_ONCE
@@ -201,5 +205,9 @@ _ALONE = (
     "`indices.tolist()`"
 )
 _HAD = "the host has it: line {} makes what it is read from of the host's own numbers; take it from those"
+_SETTING = (
+    "hand a Python integer over, where the caller has one, and a list takes it without a wait; or keep the list as a "
+    "tensor in a buffer, where the number is only computed with"
+)
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
 _ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"

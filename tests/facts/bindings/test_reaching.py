@@ -9,7 +9,7 @@ import pytest
 from torchperf_lint.facts.bindings.bindings import HANDLER, BlockPath, Collector, Definition
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
 from torchperf_lint.facts.bindings.reaching import BindingsOfName
-from torchperf_lint.facts.outlines.records import Position
+from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
 
 _OTHER = {"body": "else", "else": "body"}
 
@@ -52,7 +52,7 @@ def _code(random_: random.Random, depth: int = 0) -> Iterator[str]:
                 yield f"{indent}else:"
                 yield from _code(random_, depth + 1)
                 if random_.random() < 0.4:
-                    yield f"{indent}    raise E"
+                    yield f"{indent}    {random_.choice(('raise E', 'return', 'continue'))}"
 
 
 def _shared(one: BlockPath, other: BlockPath) -> int:
@@ -90,6 +90,7 @@ def _plainly(found: list[Definition], at: Position, block: BlockPath) -> list[De
     kept: list[Definition] = []
     covered: set[BlockPath] = set()
     certain = None
+    found = [d for d in found if d.gone is None or d.gone in block]
     for definition in reversed([d for d in found if d.end <= at and not _exclusive(d.block, block)]):
         if any(definition.block[: len(path)] == path for path in covered):
             continue
@@ -169,6 +170,28 @@ def test_a_branch_that_goes_on_leaves_the_name_as_it_was() -> None:
     assert _reached(_RAISES.replace("raise E", "raise E(x)"), 6) == [1, 4]
     inside = "x = 0\ntry:\n    if a:\n        x = 1\n    else:\n        raise E\nexcept E:\n    pass\nf(x)"
     assert _reached(inside, 9) == [1, 4]
+
+
+def test_what_a_branch_binds_that_ends_the_function_holds_in_it_alone() -> None:
+    """Nor does a loop carry it to the next turn, as it does what a branch binds that goes on there."""
+    code = "x = 0\nif a:\n    x = 1\n    f(x)\n    return x\nf(x)"
+    assert _reached(code, 4) == [3]
+    assert _reached(code, 6) == [1]
+    assert _reached(code.replace("return x", "raise E(x)"), 6) == [1]
+    assert _reached(code.replace("return x", "f(x)"), 6) == [1, 3]
+    assert _reached("for y in z:\n    if a:\n        x = 1\n        return x\n    f(x)", 5) == []
+    assert _reached("for y in z:\n    if a:\n        x = 1\n        continue\n    f(x)", 5) == [3]
+    turned = "for y in z:\n    if a:\n        x = 1\n        if b: continue\n        return x\n    f(x)"
+    assert _reached(turned, 6) == [3]
+
+
+def test_what_a_branch_binds_is_seen_by_what_handles_its_error() -> None:
+    """And by a function inside, which is run at any time."""
+    inside = "x = 0\ntry:\n    if a:\n        x = 1\n        raise E\nexcept E:\n    f(x)"
+    assert _reached(inside, 7) == [1, 4]
+    collector = Collector(_at)
+    collector.run(ast.parse("if a:\n    x = 1\n    return lambda: x").body)
+    assert [d.at[0] for d in BindingsOfName(collector.found["x"]).reaching(END_OF_FILE, ()) or ()] == [2]
 
 
 def test_spans_that_overlap_are_all_found() -> None:

@@ -151,3 +151,15 @@ def test_an_annotation_alone_in_code_that_is_not_hot_is_a_guess(head, confidence
     files = texts(head + "    return [row.item() for row in x]\n\nmodel.cuda()\n")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [reading.read.value.confidence for reading in items_in_loops(file)] == [confidence]
+
+
+@pytest.mark.parametrize(
+    ("code", "again"),
+    [
+        ("best = x.argmax()\nfor i in range(n):\n    out.append((i != best).item())", [("best", False)]),
+        ("best = x.argmax()\nfor i in range(n):\n    best = best + 1\n    out.append((i != best).item())", []),
+        ("best = x.argmax()\nfor i in range(n):\n    best += i\n    out.append((i != best).item())", []),
+    ],
+)
+def test_a_number_is_compared_anew_each_turn(code, again):
+    assert found(code) == again

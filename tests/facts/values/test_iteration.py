@@ -53,3 +53,14 @@ def test_others_are_not(line, read):
 def test_it_is_where_accelerate_puts_the_batch():
     prepares = "self.loader = accelerator.prepare_data_loader(self.data)\n        batch, cond = next(self.batches)"
     assert taken(prepares, "cond").device == DEVICE
+
+
+def test_rows_side_by_side_are_rows_though_one_tensor_is_longer():
+    code = """
+    from itertools import zip_longest
+
+    def f(x: torch.Tensor, names: list[str]):
+        for row, name in zip_longest(x, names):
+            return row
+    """
+    assert value_of(code, "row").kind == "tensor"

@@ -107,3 +107,15 @@ def test_a_loss_that_is_asked_for_its_dimensions_is_a_tensor(name, asked, kind):
             return float({name})
     """
     assert value_of(code, name).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind"),
+    [("Any", "tensor"), ("typing.Any", "tensor"), ("object", "unknown"), ("dict[str, Any]", "unknown")],
+)
+def test_any_says_nothing_of_what_a_parameter_is(hint, kind):
+    code = f"""
+    def valid(logits: {hint}):
+        return logits.sigmoid(), logits
+    """
+    assert value_of(code, "logits").kind == kind

@@ -44,6 +44,8 @@ class Definition(NamedTuple):
     """The lines of the `try` statements whose bodies it stands in."""
     alone: tuple[int, ...] = ()
     """The lines of the `if`s around it that nobody gets past but through its branch: the other one raises or leaves."""
+    gone: tuple[int, str] | None = None
+    """The outermost branch around it that ends in a `return` or `raise`: behind that branch it holds nowhere."""
 
 
 class Narrowing(NamedTuple):
@@ -78,6 +80,13 @@ def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _LEAVING)
 
 
+def _ends(branch: Sequence[ast.stmt]) -> bool:
+    """Whether nobody gets past a branch, `return` or `raise` at its end, nor to the next turn of a loop from within."""
+    if not isinstance(branch[-1], ast.Return | ast.Raise):
+        return False
+    return not any(isinstance(part, ast.Continue | ast.Break) for one in branch for part in ast.walk(one))
+
+
 def _until_bound(name: str, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
     """The statements before the first that binds a name anew."""
     for number, statement in enumerate(statements):
@@ -102,6 +111,8 @@ class Collector:
         self.stack: list[tuple[Sequence[ast.stmt], BlockPath, tuple[int, ...], tuple[int, ...]]] = []
         self.tries: tuple[int, ...] = ()
         self.alone: tuple[int, ...] = ()
+        self.ending: set[tuple[int, str]] = set()
+        """The branches of `if`s that end the function."""
 
     def run(self, statements: Sequence[ast.stmt]) -> None:
         """Collect from the statements of one scope."""
@@ -130,6 +141,8 @@ class Collector:
         other = node.orelse if branch == "body" else node.body
         alone = (*self.alone, node.lineno) if other and isinstance(other[-1], _LEAVING) else self.alone
         if statements:
+            if _ends(statements):
+                self.ending.add((node.lineno, branch))
             self.stack.append((statements, (*path, (node.lineno, branch)), self.tries, alone))
 
     def _statement(self, node: ast.stmt, path: BlockPath) -> None:
@@ -237,6 +250,8 @@ class Collector:
             self.attributes.setdefault(f"{node.value.id}.{node.attr}", []).append(definition)
 
     def _add(self, name: str, definition: Definition) -> None:
+        if self.ending and not definition.tries:  # what handles an error may see it
+            definition = definition._replace(gone=next((b for b in definition.block if b in self.ending), None))
         self.found.setdefault(name, []).append(definition)
 
     def _expressions(self, node: ast.stmt, path: BlockPath) -> None:

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from torchperf_lint.facts.bindings.bindings import HANDLER, BlockPath, Definition
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
-from torchperf_lint.facts.outlines.records import Position
+from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
 
 _OTHER = {"body": "else", "else": "body"}
 
@@ -49,7 +49,8 @@ class BindingsOfName:
 
     def reaching(self, at: Position, block: BlockPath) -> list[Definition] | None:
         """The bindings, in order, that may hold at a place inside `block`; None for a name bound in none."""
-        return self._reaching(at, block)[0] if self._found else None
+        bound = any(not _is_gone(d, at, block) for d in self._found)
+        return self._reaching(at, block)[0] if bound else None
 
     def settled(self, at: Position, block: BlockPath) -> list[Definition]:
         """The same, where one of them has certainly come before; else none."""
@@ -64,7 +65,8 @@ class BindingsOfName:
         carrying = next((depth for depth in loops if certain is None or depth >= len(certain)), None)
         kept.reverse()
         if carrying is not None:
-            kept += [self._found[number] for number in self._later(after, at, block[carrying][0])]
+            later = (self._found[number] for number in self._later(after, at, block[carrying][0]))
+            kept += [definition for definition in later if not _is_gone(definition, at, block)]
         return kept, certain
 
     def _passed(
@@ -76,6 +78,8 @@ class BindingsOfName:
         for number in range(after - 1, -1, -1):
             definition = self._found[number]
             if definition.end > at or _exclusive(definition.block, block, first_loop):
+                continue
+            if _is_gone(definition, at, block):
                 continue
             if covered and not covered.isdisjoint(definition.block):
                 continue  # the branch binds the name again before it ends
@@ -97,6 +101,11 @@ class BindingsOfName:
         for number in members[bisect_left(members, first) :]:
             if self._found[number].end > at:
                 yield number
+
+
+def _is_gone(definition: Definition, at: Position, block: BlockPath) -> bool:
+    """Whether whoever passes a binding leaves the function before a place; an inner function may be run later."""
+    return definition.gone is not None and definition.gone not in block and at < END_OF_FILE
 
 
 def _always_before(definition: Definition, block: BlockPath) -> bool:

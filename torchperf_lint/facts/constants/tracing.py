@@ -18,6 +18,7 @@ from torchperf_lint.facts.syntax.syntax import names_of, nodes_of
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 
 _WRAPPERS = frozenset({"enumerate", "tqdm", "reversed", "iter", "list", "tuple"})
+_SIDE_BY_SIDE = frozenset({"zip", "zip_longest"})
 _RANDOM = frozenset("bernoulli multinomial normal uniform exponential".split())
 _TRAINS = frozenset("step backward manual_backward zero_grad".split())
 _MAX_HOPS = 4
@@ -148,7 +149,7 @@ def parts_of(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.ex
         if name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
             yield from parts_of(target.elts[1], iterated.args[0])
             return
-        if name == "zip" and isinstance(target, ast.Tuple) and len(target.elts) == len(iterated.args):
+        if name in _SIDE_BY_SIDE and isinstance(target, ast.Tuple) and len(target.elts) == len(iterated.args):
             for element, part in zip(target.elts, iterated.args, strict=True):
                 yield from parts_of(element, part)
             return

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
-from torchperf_lint.facts.constants.tracing import Loop, Step, changed_in, counted_in, parts_of, traced
+from torchperf_lint.facts.constants.tracing import Loop, Step, bound_by, changed_in, counted_in, parts_of, traced
+from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.element_loops.given_as_one import is_given_one_tensor
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.element_loops.turns import HANDFUL
@@ -81,6 +82,8 @@ def repeated(file: SourceFile, place: Place, read: ast.expr, tensor: Telling | N
             if changed_in(file, place.function, loop, whole) or names_of(whole) & bound:
                 continue
             value = (tensor or _tensor)(file, place, whole)
+            if value is None and tensor is None and isinstance(read, ast.Compare) and isinstance(whole, ast.Name):
+                value = None if element else _number(file, place, whole)
             if value is not None:
                 return Repeated(whole, element, value, loop)
     return None
@@ -150,9 +153,21 @@ def _candidates(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -
         if isinstance(step.node, ast.Subscript) and counted_in(file, place.function, loop, step.node.slice):
             yield step.node.value, True
             return
+    asked = _compared_anew(file, place, loop, steps)
+    if asked is not None:
+        yield asked, False
+        return
     bottom = steps[-1] if steps else None
     if bottom is not None and bottom.same and isinstance(bottom.node, ast.Name):
         yield steps[0].node, False
+
+
+def _compared_anew(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -> ast.expr | None:
+    """A number that each turn compares with one of its own, `if i != label:`, and that no turn changes."""
+    if len(steps) < 2 or not isinstance(steps[0].node, ast.Compare) or steps[-1].same:
+        return None
+    side = steps[1].node
+    return side if isinstance(side, ast.Name) and side.id not in bound_by(file, place.function, loop) else None
 
 
 def _counts(loop: Loop) -> bool:
@@ -201,6 +216,13 @@ def _tensor(file: SourceFile, place: Place, whole: ast.expr) -> Value | None:
         return value._replace(confidence=Confidence.LIKELY)
     one = is_one_tensor(file, place, whole) or is_given_one_tensor(file, place, whole)
     return value.weaker(Confidence.LIKELY) if one else None
+
+
+def _number(file: SourceFile, place: Place, whole: ast.Name) -> Value | None:
+    """The value of what is compared with a number: no list of tensors is."""
+    value = on_device(file, place, whole)
+    one = value is not None and value.kind == "tensor" and value.confidence is not Confidence.POSSIBLE
+    return value.weaker(Confidence.LIKELY) if value is not None and one else None
 
 
 def _tested(file: SourceFile, place: Place, whole: ast.expr) -> bool:

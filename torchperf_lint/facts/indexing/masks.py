@@ -32,6 +32,8 @@ _PREDICATES = frozenset(
     "isnan isinf isfinite isposinf isneginf isin isclose eq ne gt lt ge le greater less greater_equal less_equal "
     "not_equal logical_and logical_or logical_not logical_xor bool signbit".split()
 )
+_CONVERTING = frozenset({"bool", "byte"})
+"""Methods that only tensors have; torch takes bytes for truths where they index."""
 _REDUCING = frozenset({"any", "all"})
 _KEEPING = frozenset(
     "view reshape flatten ravel squeeze unsqueeze expand expand_as view_as repeat clone detach contiguous cuda permute "
@@ -70,9 +72,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Invert) and is_mask(values, node.operand, frame, hops)
     if isinstance(node, ast.BinOp):
-        both = (node.left, node.right)
-        alike = isinstance(node.op, _LIKE_BITS) and all(is_mask(values, side, frame, hops) for side in both)
-        return alike or (isinstance(node.op, _BITS) and any(is_mask(values, side, frame, hops) for side in both))
+        return _combines(values, node, frame, hops)
     if isinstance(node, ast.Call):
         return _call(values, node, frame, hops)
     if isinstance(node, ast.Subscript):
@@ -90,6 +90,17 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.IfExp):
         return is_mask(values, node.body, frame, hops) and is_mask(values, node.orelse, frame, hops)
     return isinstance(node, ast.NamedExpr) and is_mask(values, node.value, frame, hops)
+
+
+def _combines(values: Values, node: ast.BinOp, frame: Frame, hops: int) -> bool:
+    """`a & b` of a mask and anything; `a * b` of two masks, or of one and another comparison, whatever that is of:
+    a truth times a truth is one."""
+    both = (node.left, node.right)
+    known = [is_mask(values, side, frame, hops) for side in both]
+    if isinstance(node.op, _BITS):
+        return any(known)
+    truths = (isinstance(side, ast.Compare) and not isinstance(side.ops[0], _NO_TENSOR) for side in both)
+    return isinstance(node.op, _LIKE_BITS) and any(known) and all(k or t for k, t in zip(known, truths, strict=True))
 
 
 def _compares_tensors(values: Values, node: ast.Compare, frame: Frame) -> bool:
@@ -119,9 +130,11 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> bool:
         return is_mask(values, shown, frame, hops + 1)
     if subject is None:
         return _helper(values, node, frame, hops, ())
+    if name in _CONVERTING and not of_torch and not node.args and not node.keywords:
+        # Arrays, and all else, are converted otherwise.
+        return values.of(subject, frame).kind in ("tensor", "unknown") or is_mask(values, subject, frame, hops)
     if name in _PREDICATES:
-        kept = name == "bool" and is_mask(values, subject, frame, hops)
-        return of_torch or kept or values.of(subject, frame).kind == "tensor"
+        return of_torch or values.of(subject, frame).kind == "tensor"
     if name in _REDUCING:
         dims = node.args[1:] if of_torch else node.args
         return bool(dims or node.keywords) and values.of(subject, frame).kind == "tensor"
@@ -214,7 +227,7 @@ def _row(values: Values, d: Definition, frame: Frame, hops: int) -> bool:
     index = d.index
     while isinstance(part, ast.Call) and index:
         called = chain(part.func)
-        if called == "zip" and index[0] < len(part.args):
+        if called in ("zip", "zip_longest") and index[0] < len(part.args):
             part, index = part.args[index[0]], index[1:]
         elif called == "enumerate" and index[0] == 1 and part.args:
             part, index = part.args[0], index[1:]

@@ -10,6 +10,7 @@ import ast
 
 from torchperf_lint.facts.files.looks import may_be_tensor
 from torchperf_lint.facts.files.source import Place, SourceFile
+from torchperf_lint.facts.indexing.compared_as_one import is_compared_as_one
 from torchperf_lint.facts.indexing.masks import is_mask
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.dimensions import dimensions
@@ -19,7 +20,9 @@ from torchperf_lint.facts.values.value import is_mapping
 def is_shown_to_be_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
     """Whether an index of a tensor, or of a list, is a tensor without dimensions."""
     taken = place.expression if isinstance(place.expression, ast.Subscript) else None
-    if taken is None or isinstance(index, ast.Constant) or not may_be_tensor(place, index):
+    if taken is None or isinstance(index, ast.Constant):
+        return False
+    if not may_be_tensor(place, index) and not is_compared_as_one(file, place, index):
         return False
     whole = file.value(taken.value, place)
     listed = whole.kind == "sequence" and not is_mapping(whole) and taken.slice is index
@@ -36,7 +39,10 @@ def _is_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
         return False
     if isinstance(called, ast.Call) and last_part(chain(called.func)) in _TRUTHS:
         return False
-    return not is_mask(values, index, place.frame) and dimensions(values, index, place.frame) == 0
+    if is_mask(values, index, place.frame):
+        return False
+    many = dimensions(values, index, place.frame)
+    return many == 0 or (many is None and is_compared_as_one(file, place, index))
 
 
 _TRUTHS = frozenset({"any", "all", "bool", "logical_not", "logical_and", "logical_or", "isnan", "isfinite"})

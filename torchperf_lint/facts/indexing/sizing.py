@@ -18,7 +18,9 @@ from torchperf_lint.facts.files.called_in_turns import called_in_turns
 from torchperf_lint.facts.files.looks import may_be_tensor
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
 from torchperf_lint.facts.files.spots import hot_nodes
+from torchperf_lint.facts.indexing.compared_as_one import is_compared_as_one
 from torchperf_lint.facts.indexing.indexed_texts import gives_text, is_given_one_tensor
+from torchperf_lint.facts.indexing.listed_settings import picks_a_setting
 from torchperf_lint.facts.indexing.one_place import is_shown_to_be_one, picks_by_one
 from torchperf_lint.facts.indexing.windows import begins_window, window_length
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -57,6 +59,8 @@ class Sized(NamedTuple):
     """Whether it picks a word or a character, which no device has."""
     alone: bool = False
     """Whether it is an index of a tensor on the device, which can pick by it: `x[i.view(1)]`."""
+    setting: bool = False
+    """Whether it picks from a list of settings, which whoever calls picks from as well."""
 
 
 def sized(file: SourceFile) -> list[Sized]:
@@ -80,12 +84,16 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
         for operand in _indices(file, spot, spot.expression.slice):
-            if may_be_tensor(spot, operand):
+            # Of a parameter without an annotation only a test of its value shows what it is.
+            if may_be_tensor(spot, operand) or is_compared_as_one(file, spot, operand):
                 several = _in_inner_loop(file, spot, operand)
                 window = _begins_window(file, spot, spot.expression, operand)
                 text = gives_text(file, spot, spot.expression)
                 alone = picks_by_one(file, spot, spot.expression, operand)
-                yield Sized(spot.at(operand), operand, several, window=window, text=text, alone=alone)
+                setting = picks_a_setting(file, spot, operand)
+                yield Sized(
+                    spot.at(operand), operand, several, window=window, text=text, alone=alone, setting=setting
+                )
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
         operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a) or _is_given_one_number(site, a)]
         if operands and _takes_sizes(file, site):
@@ -128,6 +136,7 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
             _is_one_number(file, place, part)
             or _of_a_list(file, place, node, part)
             or is_shown_to_be_one(file, place, part)
+            or picks_a_setting(file, place, part)
         ):
             yield part
 

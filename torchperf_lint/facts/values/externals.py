@@ -65,6 +65,9 @@ BUILTIN_RESULTS = (
 _FIRST, _SIDE_BY_SIDE = 4, 12
 """How many arguments of a call are looked at; of `zip`, each of which is a name's."""
 
+_LIKE_BUILTINS = {"itertools.zip_longest": "zip"}
+"""What fills up the shorter ones stands for no tensor."""
+
 
 def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """The value of a call of something that was imported from outside the project."""
@@ -74,8 +77,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return found
     if head == "torch":
         return _torch(values, node, dotted, rest, frame)
-    if head == "builtins":
-        return value_of_builtin(values, node, rest, frame)
+    if head == "builtins" or dotted in _LIKE_BUILTINS:
+        return value_of_builtin(values, node, _LIKE_BUILTINS.get(dotted, rest), frame)
     if PROGRESS.search(dotted) and node.args:
         return values.of(node.args[0], frame)
     if _AROUND_LOADERS.search(dotted):

@@ -73,8 +73,10 @@ MAX_CALLERS = 12
 
 
 _NOT_A_TENSOR = pattern(
-    r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|Any|object)\b"
+    r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|object)\b"
 )
+_SAYS_NOTHING = pattern(r"(?:(?:typing\.|t\.)?Any)?$")
+"""No annotation, and `Any`: what the function does with such a parameter says more."""
 _LISTS = pattern(r"\(?(?:list|tuple)\b[ ,)listuple]*$")
 _CONTAINERS = pattern(r"(?:[( ,)|]|\b(?:\w+\.)*(?:list|tuple|dict|Mapping|MutableMapping|Sequence|OrderedDict)\b)+$")
 _TENSOR_TEST = pattern(r"\b(?:Tensor|Parameter)\b")
@@ -303,7 +305,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     used = moved if moved.kind != "unknown" else from_uses(values, name, frame, body)
     used = used if used.kind != "unknown" else of_forward(values, name, frame, body)
     hot = key in values.hotness.functions
-    if used.kind == "unknown" and not parameter.annotation and hot and is_documented_tensor(body, frame.function, name):
+    unsaid = _SAYS_NOTHING.match(parameter.annotation)
+    if used.kind == "unknown" and unsaid and hot and is_documented_tensor(body, frame.function, name):
         documented = f"`{name}` is documented as a tensor (line {function.header_line})"
         return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
     return where_given(values, key, function, name, used)
