@@ -295,18 +295,25 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return Value("torch_device", ANYWHERE if may_be_given(values, key, name) else HOST)
     if value.kind != "unknown":
         return value
+    open_to_all = parameter.annotation.rpartition(".")[2] in ("", "Any")
     if _NOT_A_TENSOR.match(parameter.annotation):
-        return UNKNOWN
+        return _documented(values, function, name, frame, body) if open_to_all else UNKNOWN
     if isinstance(default, ast.Constant) and default.value is not None:
         return PLAIN
     moved = given_and_moved(values, name, frame, body)
     used = moved if moved.kind != "unknown" else from_uses(values, name, frame, body)
     used = used if used.kind != "unknown" else of_forward(values, name, frame, body)
-    hot = key in values.hotness.functions
-    if used.kind == "unknown" and not parameter.annotation and hot and is_documented_tensor(body, frame.function, name):
-        documented = f"`{name}` is documented as a tensor (line {function.header_line})"
-        return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
-    return where_given(values, key, function, name, used)
+    documented = _documented(values, function, name, frame, body) if used.kind == "unknown" and open_to_all else UNKNOWN
+    return documented if documented.kind == "tensor" else where_given(values, key, function, name, used)
+
+
+def _documented(values: Values, function: Function, name: str, frame: Frame, body: Body) -> Value:
+    """What the documentation of a hot function says of a parameter whose annotation leaves it open."""
+    hot = FunctionKey(frame.path, frame.function) in values.hotness.functions
+    if not hot or not is_documented_tensor(body, frame.function, name):
+        return UNKNOWN
+    documented = f"`{name}` is documented as a tensor (line {function.header_line})"
+    return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
 
 
 def _as_settled(values: Values, value: Value, function: Function, parameter: Parameter, frame: Frame) -> Value:
