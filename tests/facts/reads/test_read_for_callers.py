@@ -67,3 +67,7 @@ def test_each_call_that_hands_a_tensor_over(more):
 )
 def test_one_call_alone_is_told_in_the_reason(more):
     assert handed_over(more) == []
+
+
+def test_what_is_made_of_itself_ends():
+    assert handed_over("kept = merge(kept)\n            meters.update(**kept)") == []

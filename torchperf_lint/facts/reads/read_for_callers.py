@@ -47,6 +47,10 @@ def _given(body: Body, function: int, names: set[str]) -> Iterator[str]:
         yield from (given for iterated in loops for given in names_of(iterated) & parameters)
 
 
+_CALLS = 3
+"""Calls, one within what another is given, that are followed back."""
+
+
 def _hands_over(file: SourceFile, caller: HotCaller, names: set[str]) -> bool:
     """Whether a call passes a tensor of the device for one of some parameters."""
     hot = file.project.hotness.of_region(caller.frame.path, _region(file, caller))
@@ -72,9 +76,9 @@ def _may_be_read(file: SourceFile, node: ast.expr, frame: Frame, hops: int) -> b
     root = node.value if isinstance(node, ast.Subscript) else node
     body = file.project.body(frame.path)
     made = body.assigned_once(frame.function, root.id, frame.at) if body and isinstance(root, ast.Name) else None
-    if isinstance(made, ast.Call):
-        return any(_may_be_read(file, given, frame, 0) for given in arguments(made))
-    if hops and isinstance(made, ast.DictComp):
+    if isinstance(made, ast.Call):  # below zero, calls are counted: `kept = merge(kept)` would lead to itself for ever
+        return hops > -_CALLS and any(_may_be_read(file, given, frame, min(hops, 0) - 1) for given in arguments(made))
+    if hops > 0 and isinstance(made, ast.DictComp):
         views = (n.value for n in ast.walk(made.generators[0].iter) if isinstance(n, ast.Attribute))
         return any(isinstance(view, ast.Name) and _may_be_read(file, view, frame, hops - 1) for view in views)
     return False
