@@ -26,7 +26,8 @@ class MovedInHotCode(SourceRule):
     constant of the Python module. What a method moves and calls, and only the constructor sets, is taken for a module.
     What each of several objects keeps in host memory, where its constructor put it, is flagged where a training loop
     draws one of them: `views[i].image.cuda()`.
-    A module that such code makes of constants alone, `LPIPS()`, is the same each time.
+    A module that such code makes of constants alone, `LPIPS()`, is the same each time, and so is one that a function
+    hands out of a table of the Python module or from under `functools.cache`.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor

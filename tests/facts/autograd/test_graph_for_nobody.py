@@ -55,6 +55,8 @@ def _found(text: str) -> list[tuple[int, int]]:
         ("z = teacher(x).softmax(-1).detach()", []),
         ("z = teacher(x).cpu().data.numpy()", [(2, 2)]),
         ("z = torch.argmax(teacher(x), 1)", [(2, 2)]),
+        ("z = torch.argmax(teacher(x=x), 1)", [(2, 2)]),
+        ("z = torch.argmax(teacher(**x), 1)", []),
         ("z = teacher(x)\nz = y + (0.9 * z).detach()", [(2, 3)]),
         ("z, _ = teacher(x)\nprint(z.detach(), z.shape)", [(2, 3)]),
         ("z = teacher(x)\nif y is None:\n    z = z.detach()", [(2, 4)]),
@@ -106,6 +108,11 @@ def test_where_a_graph_may_not_be_recorded(said):
 )
 def test_what_the_forward_pass_keeps(forward, count):
     assert len(_found(NET.format(forward=forward))) == count
+
+
+def test_in_evaluation_what_is_detached_on_the_spot_is_told_here():
+    forward = "        return self.body(x)\n\n    def predict_structure(self, x):\n        return self(x=x).detach()\n"
+    assert len(_found(NET.format(forward=forward))) == 2
 
 
 def test_what_runs_once_is_left_alone():

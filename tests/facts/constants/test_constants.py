@@ -113,6 +113,10 @@ def asked(body, function=constancy):
         ("self.unknown", None),
         ("[n for k in range(4)]", None),
         ("unknown(1)", None),
+        ("self.action_space.high", CONFIGURED),
+        ("(env.observation_space.high - env.observation_space.low) / 2", CONFIGURED),
+        ("self.space.high", None),
+        ("self.action_space.given", None),
     ],
 )
 def test_of_an_expression(expression, kind):

@@ -77,6 +77,12 @@ def test_annotations_say_more_than_docstrings():
     assert told(source) == ["mask", "return"]
 
 
+@pytest.mark.parametrize("says_nothing", ["Any", "typing.Any"])
+def test_any_leaves_to_docstrings_what_is_meant(says_nothing):
+    source = FUNCTION.format(doc=GOOGLE).replace("points, angle", f"points: {says_nothing}, angle")
+    assert told(source) == ["points", "mask", "return"]
+
+
 @pytest.mark.parametrize("doc", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
 def test_what_takes_a_documented_tensor_and_gives_one_is_an_operation(doc):
     found = hot_at(FUNCTION.format(doc=doc))

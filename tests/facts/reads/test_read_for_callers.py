@@ -99,3 +99,7 @@ def test_a_name_that_is_made_of_itself_comes_to_an_end():
     site = site_of(AGAIN, "value.item()")
     assert site.receiver is not None
     assert reading_callers(site.file, site, site.receiver) == []
+
+
+def test_what_is_made_of_itself_ends():
+    assert handed_over("kept = merge(kept)\n            meters.update(**kept)") == []

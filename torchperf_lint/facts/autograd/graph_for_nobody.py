@@ -81,14 +81,16 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     trains = any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
     for found in file.calls_among(records):
         site = replace(found, hot=_seldom_seen(file, found, trains)) if found.hot is None else found
-        if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not site.call.args:
+        if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not _is_given(site.call):
             continue
         grad_mode = file.project.hotness.grad_mode
         if not grad_mode.records(file.path, site.start):
             continue
         if site.hot.kind == "eval" and grad_mode.is_left_to_callers(FunctionKey(file.path, site.function)):
             continue
-        if not runs_a_network(file, site) or (found.hot is not None and _at_once(file, site)):
+        # What thrown_graphs.py tells of is left to it; of evaluation it tells nothing.
+        told = found.hot is not None and site.hot.kind != "eval" and _at_once(file, site)
+        if told or not runs_a_network(file, site):
             continue
         if _is_a_loss(file, site) and not _carried(file, site):
             continue
@@ -99,6 +101,11 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
         guessed = found.hot is None and may_be_off_by_name(file.project, FunctionKey(file.path, site.function))
         if not guessed and not model_switches_off(file, site) and not keeps(file, site):
             yield Recorded(site, min(ends), bool(ways.lines), only_its_name_tells(file, site))
+
+
+def _is_given(call: ast.Call) -> bool:
+    """Whether a call is given anything, in order or by name: `self(g=graph, state=state)`."""
+    return bool(call.args) or any(keyword.arg is not None for keyword in call.keywords)
 
 
 def _is_a_loss(file: SourceFile, site: Site) -> bool:

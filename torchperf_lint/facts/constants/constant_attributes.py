@@ -36,6 +36,8 @@ from torchperf_lint.patterns import pattern
 if TYPE_CHECKING:
     from torchperf_lint.facts.constants.constants import Look
 
+_SPACE = pattern(r"(?:^|[._])(?:action|act|observation|obs)_space$")
+_OF_SPACES = frozenset({"low", "high", "n", "nvec"})
 _CONSTANTS_MODULE = pattern(r"(?:^|[._])(?:const|consts|constants?)$", re.IGNORECASE)
 
 _attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]] = WeakKeyDictionary()
@@ -54,6 +56,8 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
         return CONFIGURED if look.values.of(node, look.frame).kind not in ("tensor", "batch", "array") else None
     if (node.attr.isupper() and len(node.attr) > 2) or is_of_constants(look, node):
         return LITERAL
+    if is_bound_of_a_space(node):
+        return CONFIGURED
     own = _owner(look, node.value)
     if own is None:
         return SHAPE if _is_size(look, node, node.attr) else _of_record(look, node, depth)
@@ -64,6 +68,14 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     # What a module was built with is the same at every step; what a list takes from it are numbers.
     built = held is None and depth > 0 and held_since_construction(look.values, node, look.frame)
     return CONFIGURED if built else held
+
+
+def is_bound_of_a_space(node: ast.Attribute) -> bool:
+    """Whether an attribute is what a space of gym's is made with: `env.action_space.high`, an array of the host.
+
+    An environment has one space for all its actions: what it allows does not change from step to step.
+    """
+    return node.attr in _OF_SPACES and _SPACE.search(chain(node.value)) is not None
 
 
 def of_entry(look: Look, node: ast.Subscript) -> str | None:

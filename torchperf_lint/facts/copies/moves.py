@@ -9,6 +9,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at, passed_by
 from torchperf_lint.facts.copies.called_like_modules import called_like_a_module
 from torchperf_lint.facts.copies.computed import computed_left_behind
+from torchperf_lint.facts.copies.handed_out_again import are_handed_out_again, is_handed_out_again, is_own_move
 from torchperf_lint.facts.copies.held_around import held_around
 from torchperf_lint.facts.copies.host_data import made_on_host
 from torchperf_lint.facts.copies.kept_beside import kept_beside
@@ -210,6 +211,7 @@ def _settled_module(site: Site, receiver: ast.expr) -> Repeated | None:
     if isinstance(receiver, ast.Subscript) and isinstance(receiver.value, ast.Attribute):
         return _module_of_several(site, receiver)
     held = isinstance(receiver, ast.Attribute)
+    held = held or (isinstance(receiver, ast.Name) and are_handed_out_again(site, receiver.id))
     if not held and (not isinstance(receiver, ast.Name) or site.hot is None or site.hot.kind == "forward"):
         return None
     value = site.file.value(receiver, site)
@@ -270,8 +272,8 @@ def _is_settled(site: Site, receiver: ast.expr) -> bool:
     start, end = span_of_loop(site) or ((0, 0), END_OF_FILE)
     head = written.partition(".")[0]
     for definition in body.definitions(site.function).get(head, ()):
-        moved = isinstance(definition.value, ast.Call) and chain(definition.value.func).startswith(f"{head}.")
-        if start <= definition.at < end and not moved:
+        again = is_own_move(definition, head) or is_handed_out_again(site, definition)
+        if start <= definition.at < end and not again:
             return False
     bindings = site.file.outline.bindings
     inside = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.constants.tracing import Loop, traced
+from torchperf_lint.facts.element_loops.cut_by_turn import cut_by_turn
 from torchperf_lint.facts.element_loops.repeated import Repeated, repeated
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -48,7 +49,7 @@ def _is_of_a_record(file: SourceFile, place: Place, read: ast.expr, loop: Loop) 
         if isinstance(step.node, ast.Name) and step.node.id in variables:
             return False
         if isinstance(step.node, ast.Subscript):
-            if names_of(step.node.slice) & variables:
+            if names_of(step.node.slice) & variables or cut_by_turn(file, place, loop, step.node.slice):
                 return False
             if is_text(step.node.slice):
                 return True

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.constants.tracing import Loop, Step, bound_by, changed_in, counted_in, parts_of, traced
 from torchperf_lint.facts.copies.on_device import on_device
+from torchperf_lint.facts.element_loops.cut_by_turn import cut_by_turn
 from torchperf_lint.facts.element_loops.given_as_one import is_given_one_tensor
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.element_loops.turns import HANDFUL
@@ -150,7 +151,9 @@ def _candidates(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -
         if isinstance(step.node, ast.Subscript) and _counts(loop) and _by(step.node.slice, _counter(loop)):
             yield step.node.value, True
             return
-        if isinstance(step.node, ast.Subscript) and counted_in(file, place.function, loop, step.node.slice):
+        if isinstance(step.node, ast.Subscript) and (
+            counted_in(file, place.function, loop, step.node.slice) or cut_by_turn(file, place, loop, step.node.slice)
+        ):
             yield step.node.value, True
             return
     asked = _compared_anew(file, place, loop, steps)

@@ -11,6 +11,7 @@ import ast
 
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.models.attention_products import moved
+from torchperf_lint.facts.models.position_dimensions import flattens_positions, position_dimension, sizes_of
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.chains import chain, last_part
 
@@ -22,6 +23,9 @@ _PASSED = frozenset("contiguous float half to type type_as mul div clone detach 
 
 def pays_attention(body: Body, function: int, queries: ast.expr, keys: ast.expr, at: Position) -> bool:
     """Whether a product of two tensors as they are is one of queries with keys: one of them was transposed before."""
+    places = position_dimension(body, function, queries, at), position_dimension(body, function, keys, at)
+    if None not in places:
+        return places == (-2, -1)
     right, rank = _last_done(body, function, keys, at)
     left, _ = _last_done(body, function, queries, at, rank)
     if right == BY_CHANNELS:
@@ -41,7 +45,7 @@ def rank_of(body: Body, function: int, node: ast.expr, at: Position) -> int | No
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             node = node.left
         elif isinstance(node, ast.Call) and last_part(chain(node.func)) in (_SHAPED | {"permute"}):
-            sizes = _sizes(node)
+            sizes = sizes_of(node)
             return None if len(sizes) < 3 or any(isinstance(size, ast.Starred) for size in sizes) else len(sizes)
         elif isinstance(node, ast.Call) and (inner := _inner(node)) is not None:
             node = inner
@@ -91,7 +95,7 @@ def _takes_heads(node: ast.Call, rank: int | None) -> bool:
         return False
     shaped = node.func.value if isinstance(node.func, ast.Attribute) else node
     if isinstance(shaped, ast.Call) and last_part(chain(shaped.func)) in _SHAPED:
-        sizes = _sizes(shaped)
+        sizes = sizes_of(shaped)
         rank = rank if any(isinstance(size, ast.Starred) for size in sizes) else len(sizes)
     return rank == 4
 
@@ -99,12 +103,7 @@ def _takes_heads(node: ast.Call, rank: int | None) -> bool:
 def _permuted(node: ast.Call) -> int | None:
     """How many dimensions a permutation names."""
     written = chain(node.func)
-    return len(_sizes(node)) if last_part(written) == "permute" and written != "torch.permute" else None
-
-
-def _sizes(node: ast.Call) -> list[ast.expr]:
-    """The numbers that a call of `view` or `permute` is given, one by one or in a tuple."""
-    return node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple | ast.List) else node.args
+    return len(sizes_of(node)) if last_part(written) == "permute" and written != "torch.permute" else None
 
 
 def _inner(node: ast.Call) -> ast.expr | None:
@@ -121,23 +120,12 @@ def _told(node: ast.Call) -> str | None:
     if name in ("transpose", "permute", "swapaxes"):
         return SWAPPED if moved(node, -1) == -2 else None
     if name in _SHAPED:
-        return BY_CHANNELS if _flattens_positions(node) else None
+        return BY_CHANNELS if flattens_positions(node) else None
     if name == "flatten":
         return BY_CHANNELS if [ast.unparse(a) for a in node.args] == ["2"] else ""
     if name == "rearrange":
         return _of_pattern(node)
     return None
-
-
-def _flattens_positions(node: ast.Call) -> bool:
-    """Whether a shape ends in all positions: `(b, c, -1)`, `(b, heads, c, h * w)`."""
-    sizes = _sizes(node)
-    if len(sizes) < 3:
-        return False
-    last = sizes[-1]
-    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult | ast.FloorDiv):
-        return isinstance(last.op, ast.Mult) or len(sizes) == 3
-    return len(sizes) == 3 and ast.unparse(last) == "-1"
 
 
 def _of_pattern(node: ast.Call) -> str:

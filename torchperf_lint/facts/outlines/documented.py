@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 
 GIVEN_BACK = "return"
@@ -49,6 +50,11 @@ def documented_masks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[
     return frozenset(match.group(1) for match in _MASK.finditer(text) if match.group(1) in own)
 
 
+def leaves_it_open(parameter: ast.arg) -> bool:
+    """Whether the annotation of a parameter says nothing: there is none, or it is `Any`, as for what is optional."""
+    return parameter.annotation is None or last_part(chain(parameter.annotation)) == "Any"
+
+
 def documented(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """The parameters of a function that its docstring says are tensors, and `return` where it gives one back."""
     first = node.body[0]
@@ -58,5 +64,5 @@ def documented(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     if not isinstance(text, str) or "Tensor" not in text:
         return []
     named = {name for match in _PARAMETER.finditer(text) for name in match.groups() if name}
-    found = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg in named and a.annotation is None]
+    found = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg in named and leaves_it_open(a)]
     return [*found, GIVEN_BACK] if found and node.returns is None and _RETURNED.search(text) else found
