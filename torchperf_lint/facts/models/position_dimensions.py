@@ -30,19 +30,20 @@ def position_dimension(body: Body, function: int, node: ast.expr, at: Position) 
                 return None
             bound = [d for d in body.reaching(function, node.id, at) or [] if d.value is value]
             node, at = value, bound[0].at
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             node = node.left
-        elif not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        method = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call) or not isinstance(method, ast.Attribute):
             return None
-        elif node.func.attr in _SHAPED:
+        if method.attr in _SHAPED:
             return _after(turns, len(sizes_of(node))) if flattens_positions(node) else None
-        elif node.func.attr in _SWAPS | {"permute"} and chain(node.func.value) != "torch":
+        if method.attr in _SWAPS | {"permute"} and chain(method.value) != "torch":
             turns.append(node)
-            node = node.func.value
-        elif node.func.attr in _PASSED:
-            node = node.func.value
-        else:
+        elif method.attr not in _PASSED:
             return None
+        node = method.value
     return None
 
 
