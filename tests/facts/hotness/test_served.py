@@ -60,6 +60,10 @@ def test_a_guard_on_the_way_holds_it_back():
     assert served_at(PIPELINE.replace("return self.net(self.prepare(len(prompts)))", guarded)) is None
 
 
+def test_what_sets_up_is_no_part_of_the_answer():
+    assert served_at(PIPELINE.replace("prepare", "set_timesteps")) is None
+
+
 def test_a_program_answers_nobody_else():
     started = PIPELINE + "\n    if __name__ == '__main__':\n        Pipeline()('a')\n"
     assert served_at(started) is None

@@ -25,6 +25,8 @@ _ANSWERS = pattern(
     r"invert|segment|detect|separate|enhance|denoise|upscale|embed)(?:_\w+)?)$"
 )
 """Methods that answer one request, by their names."""
+_SETS = pattern(r"^_?set_")
+"""What a request begins with, as a scheduler's `set_timesteps`: readers call it set-up."""
 _CALLS = 4
 """How many calls below such a method its work is followed."""
 
@@ -64,6 +66,8 @@ class Served:
     def _of(self, key: FunctionKey, calls: int) -> Hot | None:
         record = self.index.function(key)
         if self._starts_itself(key.path) or Demonstrations.only_shows(key.path) or is_cold(self.index, key, True):
+            return None
+        if _SETS.search(record.name):
             return None
         if record.class_index >= 0 and _ANSWERS.search(record.name) and self.without_grad.function(key):
             at = (key.path, record.header_line)
