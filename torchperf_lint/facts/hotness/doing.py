@@ -140,6 +140,8 @@ class Doing:
         function = self.index.function(key)
         if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(_NO_PASS):
             return None
+        if any(_WHOLE_SET.search(parameter.name) for parameter in function.parameters):
+            return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None
         calls = self.loops.calls.directly_in(key.path, function.region)
@@ -167,8 +169,10 @@ _STEPS = pattern(r"(?:opt\w*|scaler|_opt)\.step$", re.IGNORECASE)
 """What an optimizer, or the scaler of its gradients, does once a step."""
 _CHECKS = ("check_", "verify_", "validate_")
 """How functions begin that do a step, or ask for gradients, to see whether they are right."""
-_NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")
+_NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_", "prune", "_prune", "calibrate", "refine")
 """How methods begin that run their module for another reason than to answer an input."""
+_WHOLE_SET = pattern(r"^(?:(?:train|test|val|valid|eval)_?)?(?:data_?set|data_?loader)s?$")
+"""Parameters that are all there is to answer."""
 
 
 def _shown(action: Call) -> str:
