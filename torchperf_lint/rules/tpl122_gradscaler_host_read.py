@@ -118,8 +118,8 @@ class GradscalerHostRead(SourceRule):
                 step,
                 message=f"`{file.brief(step.call)}` reads from the device whether a gradient was infinite, "
                 f"{step.hot.when}: the optimizer ({place(made.file.path, made.record.line, file.path)}) is not fused",
-                instead=f"make it with `fused=True`: `{file.brief(made.call.func)}(..., fused=True)` skips such steps "
-                "on the device",
+                instead=f"make it with `fused=True`: `{made.file.brief(made.call.func)}(..., fused=True)` skips such "
+                "steps on the device",
                 hot=step.hot,
                 severity=Severity.INFO,
                 confidence=Confidence.POSSIBLE,

@@ -60,3 +60,8 @@ def test_a_row_is_no_element():
 
 def test_another_binding_was_tested():
     assert not shown("best", "if best != label: return x\n            _, best = x.max(1)")
+
+
+def test_a_constant_of_the_module_is_given_by_nobody():
+    """As in tabpfn, where a parameter is compared with it."""
+    assert not shown("LIMIT", "if LIMIT < label: return x")

@@ -68,7 +68,7 @@ def _is_given_an_element(file: SourceFile, place: Place, name: str) -> bool:
     """Whether each call of the function passes `labels[i]` for a parameter."""
     values, record = file.project.values, file.outline.functions[place.function]
     callers = values.hotness.callers.get(FunctionKey(file.path, place.function), ())
-    if not 0 < len(callers) <= _CALLERS:
-        return False
+    if not 0 < len(callers) <= _CALLERS or all(parameter.name != name for parameter in record.parameters):
+        return False  # a constant of the module, compared with a parameter, is given by none
     calls = (call_at(values, caller) for caller in callers)
     return all(call is not None and _is_element(argument_for(call, record, name)) for call in calls)
