@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts.outlines.complaints import leaves, only_reports
+from torchperf_lint.facts.outlines.complaints import leaves, only_reports, warns
 
 STEP = """
 def step(model, loss, log):
@@ -54,3 +54,17 @@ def test_what_only_reports(body, after, reports):
 )
 def test_what_ends_in_an_error(body, ends):
     assert leaves(ast.parse(body).body) is ends
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("warnings.warn('slow')\nx = x[keep]", True),
+        ("found = bad.nonzero()\nif strict:\n    raise Bad(found)\nelse:\n    warn(found)\n    x = x[keep]", True),
+        ("found = bad.nonzero()\nif strict:\n    raise Bad(found)\nelse:\n    x = x[keep]", False),
+        ("if strict:\n    warn(found)\nx = x[keep]", False),
+        ("logger.info('so far')\nx = x[keep]", False),
+    ],
+)
+def test_a_branch_that_warns_is_an_exception_whatever_it_does_beside(body: str, told: bool) -> None:
+    assert warns(ast.parse(body).body) is told

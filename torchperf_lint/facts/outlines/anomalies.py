@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts.outlines.complaints import only_speaks, warns
 from torchperf_lint.facts.syntax.conditions import has_modulus, names_in, walked
 from torchperf_lint.patterns import pattern
 
@@ -22,11 +23,14 @@ _LIMIT = ast.Gt | ast.GtE | ast.Lt | ast.LtE
 def tells_of_an_anomaly(node: ast.If) -> bool:
     """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often.
 
-    Nor to warn that often, of whatever is beyond a limit: `if abs(loss) > high: logger.warning(...)`.
+    Nor to warn that often, of whatever is beyond a limit: `if abs(loss) > high: logger.warning(...)`. What a branch
+    does beside its warning, to get over what it warns of, is meant to run no more often than that.
     """
     nodes = walked(node.test)
     if has_modulus(nodes):
         return False
+    if warns(node.body) and not only_speaks(node.body):
+        return True
     told = {name for name in map(_called, node.body) if name}
     asks = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _ASKS for n in nodes)
     if asks and told & (_WARNS | {"print", "debug"}):

@@ -21,6 +21,7 @@ _SAYING = pattern(
     r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
 )
 
+_WARNING = frozenset({"warn", "warning", "warn_once", "warning_once", "rank_zero_warn"})
 _DEBUGGERS = frozenset({"breakpoint", "set_trace"})
 
 
@@ -31,6 +32,27 @@ def leaves(body: Sequence[ast.stmt]) -> bool:
         return True
     called = chain(last.value.func) if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else ""
     return called.endswith("exit") or last_part(called) in _DEBUGGERS
+
+
+def warns(body: Sequence[ast.stmt]) -> bool:
+    """Whether a branch warns of what brings a run into it, whatever it does about that.
+
+    `if strict: raise ValueError(text)` with `else: warnings.warn(text)` warns too.
+    """
+    return any(_warns(statement) or _raises_or_warns(statement) for statement in body)
+
+
+def _warns(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return last_part(chain(statement.value.func)) in _WARNING
+
+
+def _raises_or_warns(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.If) or not statement.orelse:
+        return False
+    either = (statement.body, statement.orelse)
+    return any(leaves(body) for body in either) and any(_warns(part) for body in either for part in body)
 
 
 def only_speaks(body: Sequence[ast.stmt]) -> bool:
