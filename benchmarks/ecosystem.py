@@ -2,7 +2,8 @@
 
 `python benchmarks/ecosystem.py REVISION PROJECT...` lints each directory with both and prints what only one of them
 reports, `-` before and `+` after, with default settings (`--confidence possible`: also what these hide). The truth sets
-hold few places of a project; a mistake that hides a tenth of all findings shows here first.
+hold few places of a project; a mistake that hides a tenth of all findings shows here first. So does a rule that crashes
+on a file, told with `!`: then the exit code is 1.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ Findings = dict[Shown, str]
 """The message of each."""
 
 
+class Report(NamedTuple):
+    """What one revision says of a project."""
+
+    findings: Findings
+    crashes: list[str]
+    """Of the tool itself; files that no Python can read are none."""
+
+
 class NoReportError(Exception):
     """A revision ended on a project without a report."""
 
@@ -52,7 +61,7 @@ def checked_out(revision: str, folder: Path) -> Path:
     return folder
 
 
-def findings(home: Path, project: Path, options: Sequence[str]) -> Findings:
+def report(home: Path, project: Path, options: Sequence[str]) -> Report:
     """What the package in `home` reports in `project`. Raises NoReportError."""
     command = [sys.executable, "-P", "-m", "torchperf_lint", "--isolated", "--no-cache", "--jobs", "1", "--exit-zero"]
     command += ["--output-format", "json", *options, "."]
@@ -60,7 +69,9 @@ def findings(home: Path, project: Path, options: Sequence[str]) -> Findings:
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     if not done.stdout:
         raise NoReportError(f"{project}: {done.stderr[-500:]}")
-    return {Shown(f["path"], f["line"], f["code"]): f["message"] for f in json.loads(done.stdout)["findings"]}
+    told = json.loads(done.stdout)
+    crashes = [f"{e['path']} {e['rule']} {e['reason']}" for e in told["errors"] if "crashed" in e["reason"]]
+    return Report({Shown(f["path"], f["line"], f["code"]): f["message"] for f in told["findings"]}, crashes)
 
 
 def differences(project: str, before: Findings, after: Findings) -> list[str]:
@@ -91,15 +102,18 @@ def main() -> int:
     asked = ("--confidence", options.confidence)
     lines: list[str] = []
     totals = [0, 0]
+    crashed = False
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
         earlier = checked_out(options.revision, Path(folder))
-        sides = [pool.map(partial(findings, home, options=asked), options.projects) for home in (earlier, TREE)]
+        sides = [pool.map(partial(report, home, options=asked), options.projects) for home in (earlier, TREE)]
         for project, before, after in zip(options.projects, *sides, strict=True):
-            lines += (changed := differences(project.name, before, after))
-            totals = [totals[0] + len(before), totals[1] + len(after)]
-            print(*changed, sep="\n", end="\n" if changed else "", flush=True)
+            lines += (changed := differences(project.name, before.findings, after.findings))
+            totals = [totals[0] + len(before.findings), totals[1] + len(after.findings)]
+            crashed = crashed or bool(after.crashes)
+            told = [*changed, *(f"! {project.name}/{crash}" for crash in after.crashes)]
+            print(*told, sep="\n", end="\n" if told else "", flush=True)
     print(*summary(lines, *totals), sep="\n")
-    return 0
+    return 1 if crashed else 0
 
 
 if __name__ == "__main__":
