@@ -15,15 +15,13 @@ from torchperf_lint.facts.outlines.records import Function
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.syntax.literals import is_none
+from torchperf_lint.facts.values.meant_for_host import says_host
 from torchperf_lint.facts.values.value import HOST, Frame
 from torchperf_lint.facts.values.values import MAX_HOPS, Values
-from torchperf_lint.patterns import pattern
 
 _MAX_CALLERS = 4
 _MAX_CALLS = 16
 """Calls looked at for a device that they give."""
-_HOST_NAME = pattern(r"_(?:host|cpu)$")
-"""Names by which code tells its copy on the host from the one on the device."""
 
 
 def given_on_host(values: Values, device: ast.expr, frame: Frame) -> bool:
@@ -74,7 +72,7 @@ def _gives_one(values: Values, site: CallSite, function: Function, name: str, fr
     base = argument
     while isinstance(base, ast.Subscript):
         base = base.value
-    if isinstance(base, ast.Name | ast.Attribute) and _HOST_NAME.search(last_part(ast.unparse(base))):
+    if isinstance(base, ast.Name | ast.Attribute) and says_host(last_part(ast.unparse(base))):
         return True
     call = site.call
     given = values.of(argument, frame.hop(site.path, call.function, (call.line, call.column)))

@@ -115,7 +115,7 @@ def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
     because = f"it runs {when}: in the loop `{written}` (line {line})"
     if not found.element:
         because += f", which leaves `{what}` as it is"
-    return Hot("elements", because, when, Confidence.POSSIBLE, file.path, line)
+    return Hot("elements", because, when, Confidence.LIKELY, file.path, line)
 
 
 def _handful(loop: Loop) -> bool:

@@ -37,6 +37,7 @@ from torchperf_lint.facts.values.given_losses import is_given_by_a_step
 from torchperf_lint.facts.values.gone_through_by_keys import gives_keys
 from torchperf_lint.facts.values.inherited import promised_to_override
 from torchperf_lint.facts.values.iteration import batch_of_unknown, hands_over
+from torchperf_lint.facts.values.meant_for_host import meant_for_host
 from torchperf_lint.facts.values.named_tuples import as_parts
 from torchperf_lint.facts.values.never_set import never_bound
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
@@ -257,16 +258,9 @@ def _begins_empty(name: str, value: Value, d: Definition, frame: Frame, body: Bo
 def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     key = ("parameter", frame.path, frame.function, name)
     value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
-    if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
+    if meant_for_host(value, name, frame, body):
         value = value.moved(HOST)
     return value.lent() if value.kind == "tensor" and not value.borrowed else value
-
-
-def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
-    """Whether a parameter goes to `pack_padded_sequence` as it is: torch refuses lengths that are not on the host."""
-    given = body.passed_to(frame.function, name)
-    packed = any(position == 1 and callee.endswith("pack_padded_sequence") for callee, _, position in given)
-    return packed and not body.definitions(frame.function).get(name)
 
 
 def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
