@@ -25,6 +25,7 @@ from torchperf_lint.facts.hotness.spreading import Spreading, Ways
 from torchperf_lint.facts.roles.beginnings import makes_beginnings
 from torchperf_lint.facts.roles.cold import MEASURES_MODULES, NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.roles.host_kernels import host_kernels
+from torchperf_lint.facts.roles.losses_offered import offered_loss
 from torchperf_lint.facts.roles.roles import is_evaluation_pass, judges, role_of
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
@@ -177,6 +178,8 @@ class HotFunctions:
                 role = role_of(self.index, self.types, key, called)
                 if role is None and not self.demonstrations.is_a_test(path):
                     role = self.hotness.doing.called_or_not(key, self.hotness.callers.get(key, ()))
+                if role is None and called:
+                    role = offered_loss(self.index, key, self.hotness.callers)
                 if role is None and not called:
                     role = self.hotness.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:
