@@ -145,7 +145,10 @@ class DataDependentSize(SourceRule):
     """
 
     code, name, since = "TPL109", "data-dependent-size", "0.1.0"
-    triggers = ("[", ".nonzero(", ".argwhere(", ".masked_select(", ".unique(", ".unique_consecutive(", "where(", "unpad_seq")
+    triggers = (
+        *("[", ".nonzero(", ".argwhere(", ".masked_select(", ".unique(", ".unique_consecutive(", "where("),
+        "unpad_sequence(",
+    )
     probes = ("host-sync",)
     of_gradients = True
 
@@ -172,8 +175,8 @@ class DataDependentSize(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` cuts each sequence by a mask on the device, whose elements the host "
             f"waits to have counted, {site.hot.when}",
-            instead=f"cut by slices, whose ends the host has: `[s[:n] for s, n in zip(x, counts)]`, of `{lengths}` that "
-            f"{known} (`x` with the batch first)",
+            instead="cut by slices, whose ends the host has: `[s[:n] for s, n in zip(x, counts)]` (`x` with the batch "
+            f"first), with the `{lengths}` that {known}",
             value=found.value,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.evaluates else None,

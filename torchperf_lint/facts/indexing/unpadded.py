@@ -5,9 +5,9 @@
     x, _ = self.rnn(x)
     x = nn.utils.rnn.unpad_sequence(x, lengths, batch_first=True)
 
-Of each sequence it takes `sequence[positions < length]` (torch 2.9): a mask on the device, whose elements the host waits
-to have counted. Slices by numbers that the host has wait for nothing. Lengths that a function is given are left alone:
-whoever packs sequences keeps them on the host.
+Of each sequence it takes `sequence[positions < length]` (torch 2.9): a mask on the device, whose elements the host
+waits to have counted. Slices by numbers that the host has wait for nothing. Lengths that a function is given are left
+alone: whoever packs sequences keeps them on the host.
 """
 
 from __future__ import annotations
