@@ -27,6 +27,7 @@ from torchperf_lint.facts.roles.meters import ONCE_PER_EPOCH
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.facts.syntax.syntax import first_part, names_of
+from torchperf_lint.facts.values.detected_boxes import DETECTED
 from torchperf_lint.facts.values.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -115,7 +116,9 @@ def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
     because = f"it runs {when}: in the loop `{written}` (line {line})"
     if not found.element:
         because += f", which leaves `{what}` as it is"
-    return Hot("elements", because, when, Confidence.POSSIBLE, file.path, line)
+    # A network has just run on the image that the boxes are of, and does so for each image.
+    sure = Confidence.LIKELY if DETECTED in found.value.because else Confidence.POSSIBLE
+    return Hot("elements", because, when, sure, file.path, line)
 
 
 def _handful(loop: Loop) -> bool:
