@@ -161,11 +161,20 @@ class HotFunctions:
         name = self.index.function(FunctionKey(site.path, site.call.function)).qualname
         of = receiver(self.index, hot, site, target)
         passed = through_call(hot, name, (site.path, site.call.line), target.path, of)
-        if target.path != site.path and is_offered(hot, site.call.callee):
+        own = hot.depth == 0 and self._is_exported(site)
+        if target.path != site.path and is_offered(hot, site.call.callee) and not own:
             passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
         if passed.depth >= MANY_CALLS and passed.loop is not None:
             passed = replace(passed, confidence=Confidence.POSSIBLE)
         return self._supposedly(self._evaluated(passed, site), site, target)
+
+    def _is_exported(self, site: CallSite) -> bool:
+        """Whether a call stands in a function that the root of its package imports for users."""
+        record = self.index.function(FunctionKey(site.path, site.call.function))
+        if record.class_index >= 0 or record.parent > 0:
+            return False
+        outline = self.index.outlines.get(f"{site.path.partition('/')[0]}/__init__.py")
+        return outline is not None and record.name in outline.imports
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
         yield from (
