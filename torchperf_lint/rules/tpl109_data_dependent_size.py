@@ -43,6 +43,7 @@ from torchperf_lint.facts.indexing.selections import (
     selections,
 )
 from torchperf_lint.facts.indexing.selections_again import is_used_again
+from torchperf_lint.facts.indexing.unpadded import Unpadded, unpadded
 from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -61,6 +62,7 @@ class DataDependentSize(SourceRule):
     mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
     from one row of a batch after the other, or the rows of one sample after the other; a step that looks for its own
     number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count.
+    `unpad_sequence` by lengths on the device selects so from each sequence.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -143,7 +145,10 @@ class DataDependentSize(SourceRule):
     """
 
     code, name, since = "TPL109", "data-dependent-size", "0.1.0"
-    triggers = ("[", ".nonzero(", ".argwhere(", ".masked_select(", ".unique(", ".unique_consecutive(", "where(")
+    triggers = (
+        *("[", ".nonzero(", ".argwhere(", ".masked_select(", ".unique(", ".unique_consecutive(", "where("),
+        "unpad_sequence(",
+    )
     probes = ("host-sync",)
     of_gradients = True
 
@@ -159,6 +164,24 @@ class DataDependentSize(SourceRule):
                 cause = _cause(selection, causes)
                 doubted = finding.confidence is Confidence.POSSIBLE  # it would hide what is shown by default
                 yield replace(finding, root_cause=f"{cause}, perhaps" if doubted else cause)
+
+        yield from (self._unpadded(file, one) for one in unpadded(file))
+
+    def _unpadded(self, file: SourceFile, found: Unpadded) -> Finding:
+        site, lengths = found.site, file.brief(found.lengths)
+        assert site.hot is not None
+        known = f"line {found.listed} has read as a list" if found.listed else "are read once, `.tolist()`"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` cuts each sequence by a mask on the device, whose elements the host "
+            f"waits to have counted, {site.hot.when}",
+            instead="cut by slices, whose ends the host has: `[s[:n] for s, n in zip(x, counts)]` (`x` with the batch "
+            f"first), with the `{lengths}` that {known}",
+            value=found.value,
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" or site.hot.evaluates else None,
+            root_cause=f"TPL109 of sequences in function {site.function}",
+        )
 
     def _judged(
         self, file: SourceFile, selection: Selection, what: str | None, again: bool, found: list[Selection]

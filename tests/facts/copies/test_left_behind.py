@@ -51,3 +51,27 @@ def test_what_is_taken_from_a_tensor_of_the_host_stays_there(setting):
 )
 def test_what_is_moved_or_comes_from_elsewhere(setting):
     assert held(**setting) is None
+
+
+OUTSIDE = """
+    class Shifted(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.order = torch.arange(n)
+
+        def forward(self, x):
+            see(self.order)
+            return x + self.order
+
+
+    {outside}
+    """
+DEMO = "if __name__ == '__main__':\n        layer = Shifted(4)\n        layer.order = torch.zeros(4)\n        layer(2)"
+SETS = "def move(layer, device):\n        layer.order = layer.order.to(device)"
+
+
+@pytest.mark.parametrize(("outside", "name"), [(DEMO, "order"), (SETS, None)])
+def test_what_a_demonstration_sets_is_for_its_own_trial(outside, name):
+    site = site_of(OUTSIDE.format(outside=outside), "see(self.order)")
+    found = left_behind(site.file.project.values, site.call.args[0], site.frame)
+    assert (found.name if found is not None else None) == name

@@ -143,3 +143,19 @@ def test_attributes_that_are_only_ever_uploaded(expression, was_there):
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     site = next(s for s in file.calls_among(file.outline.calls) if s.record.callee.endswith("cpu"))
     assert (uploaded_on(file, site, site.receiver) is not None) is was_there
+
+
+def second_loop(second):
+    """Whether the first `.cpu()` of a loop that validates copies what it uploaded, behind one that trains."""
+    loop = "    for batch in {}:\n        for k, v in batch.items():\n            batch[k] = v.to(device)\n"
+    train, validate = loop.format("loader"), loop.format("loader") + indent(second, " " * 8)
+    kept = "seen.append(batch['y'].cpu())"
+    files = texts(f"{HEAD}{train}        net(batch['x']).backward()\n{validate}\n        {kept}\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    site = next(iter(file.hot_calls("cpu")))
+    return uploaded_on(file, site, site.receiver) is not None
+
+
+def test_batches_of_an_earlier_loop_are_others():
+    assert second_loop("net(batch['x'])")
+    assert not second_loop("batch['y'] = net(batch['x'])")

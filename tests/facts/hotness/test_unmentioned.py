@@ -221,10 +221,10 @@ def blend(image, other):
 TABLES = "import torch\n\ndef {}(image):\n    return torch.zeros(len(image)).to(image.device)\n"
 
 
-def far_from_a_guess(name: str) -> tuple[Hot, Hot]:
+def far_from_a_guess(name: str, offered: str = "") -> tuple[Hot, Hot]:
     """Why a line is hot that an operation which nobody calls gets to in another file, and how that is weighed."""
     texts = {
-        "lib/__init__.py": "",
+        "lib/__init__.py": offered,
         "lib/blend.py": OPERATION.replace("table(", f"{name}(").replace("import table", f"import {name}"),
         "lib/tables.py": TABLES.format(name),
     }
@@ -233,6 +233,11 @@ def far_from_a_guess(name: str) -> tuple[Hot, Hot]:
     hotness, key = file.project.hotness, FunctionKey("lib/tables.py", site.function)
     assert site.hot is not None
     return site.hot, hotness.unmentioned.whoever_runs_it(site.hot, key, hotness.seldom.is_seldom(key))
+
+
+def test_what_a_package_offers_at_its_root_leads_as_far_as_it_goes():
+    told, _ = far_from_a_guess("table", "from .blend import blend\n")
+    assert told.confidence is Confidence.LIKELY
 
 
 def test_what_a_guess_leads_to_is_as_slow_in_each_call():

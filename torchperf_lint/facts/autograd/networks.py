@@ -24,6 +24,8 @@ _NETWORK = pattern(
     r"value)_?(?:target|targ|tgt)\d?$|^(?:qf\d?|vf|policy(?:_net)?|actor(?:_net)?|critic\d?|q_?net\w*|value_?net)$"
 )
 """Networks of agents, by their names, where a constructor was given them."""
+_GIVEN = pattern(r"^(?:\w+_)?(?:model|net|network|classifier)$")
+"""Networks that a function is given, by the names of its parameters."""
 _OF_A_TABLE = pattern(
     r"^(?:nets?|networks?|models?)\.(?:generator|discriminator|critic|encoder|decoder|"
     r"\w+_(?:encoder|decoder|network|net))$"
@@ -94,7 +96,7 @@ def is_network(file: SourceFile, site: Site, named: ast.expr) -> bool:
     value, written = file.value(named, site), chain(named)
     if value.kind != "unknown":
         return value.kind == "module"
-    return _has_its_name(written) or _is_asked(file, site, written)
+    return _has_its_name(written) or _is_given_by_name(file, site, named) or _is_asked(file, site, written)
 
 
 def only_its_name_tells(file: SourceFile, site: Site) -> bool:
@@ -103,7 +105,8 @@ def only_its_name_tells(file: SourceFile, site: Site) -> bool:
     if module is None or file.value(module, site).kind != "unknown":
         return False
     written = chain(module)
-    return _has_its_name(written) and not _is_asked(file, site, written)
+    by_name = _has_its_name(written) or _is_given_by_name(file, site, module)
+    return by_name and not _is_asked(file, site, written)
 
 
 def _has_its_name(written: str) -> bool:
@@ -111,6 +114,23 @@ def _has_its_name(written: str) -> bool:
     if not written.startswith("self.") or _STEPS_ITSELF.search(written):
         return _OF_A_TABLE.match(written) is not None
     return _NETWORK.search(last_part(written)) is not None
+
+
+def _is_given_by_name(file: SourceFile, site: Site, named: ast.expr) -> bool:
+    """Whether a function is given something called a model, and has it answer for a tensor: `model(images)`.
+
+    Whoever detaches the answer knows it to carry a graph, as the answer of no other callable does.
+    """
+    if not isinstance(named, ast.Name) or not _GIVEN.match(named.id):
+        return False
+    function, body = file.outline.functions[site.function], file.project.body(file.path)
+    if body is None or all(p.name != named.id for p in function.parameters) or named is not site.call.func:
+        return False
+    if body.reaching(site.function, named.id, site.start):
+        return False
+    alike = [c for c in file.outline.calls if c.function == site.function and c.callee == named.id]
+    given = [file.value(one.call.args[0], one) for one in file.calls_among(alike) if one.call.args]
+    return any(v.kind == "tensor" for v in given) and all(v.kind in ("tensor", "batch", "unknown") for v in given)
 
 
 def _is_asked(file: SourceFile, site: Site, written: str) -> bool:

@@ -14,6 +14,7 @@ from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of, nodes_of
+from torchperf_lint.facts.values.detected_boxes import OF_A_BOX
 
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 
@@ -63,6 +64,8 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
             if made is None or any(made is step.node for step in steps):
                 return steps
             node, at, hops = made, body.at(made), hops + 1
+        elif isinstance(node, ast.Attribute) and node.attr in OF_A_BOX and isinstance(node.value, ast.Name):
+            node = node.value
         else:
             return steps if isinstance(node, ast.Attribute) else []
     return []

@@ -61,7 +61,8 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
                 found.append(told)
     in_module = _belongs_to_module(values, own)
     # What a constructor is given may be on the device already; where a buffer is at hand, that is no excuse.
-    if any(one.value.confidence is not Confidence.CERTAIN for one in found) and not in_module:
+    doubted = any(one.value.confidence is not Confidence.CERTAIN for one in found)
+    if doubted and (not in_module or _is_looked_up_there(values, node, frame)):
         return None
     if not found or _set_from_outside(values, frame.path, attribute.attr):
         return None
@@ -83,6 +84,18 @@ def _gone_through(values: Values, node: ast.expr, frame: Frame) -> ast.Attribute
 def _has_subscript(node: ast.expr) -> bool:
     """Whether what is moved is an element of its attribute: `self.tables[name].view(-1)`."""
     return any(isinstance(part, ast.Subscript) for part in ast.walk(node))
+
+
+def _is_looked_up_there(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether a tensor that may be on the device picks of what is moved, `self.weight[target].to(x.device)`.
+
+    It picks of no tensor on the host: torch raises.
+    """
+    for part in ast.walk(node):
+        picked = values.of(part.slice, frame) if isinstance(part, ast.Subscript) else None
+        if picked is not None and picked.kind == "tensor" and picked.device != HOST:
+            return True
+    return False
 
 
 def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tuple[int, ast.expr, bool]]:
@@ -217,5 +230,12 @@ def moves_its_own(values: Values, own: Thing) -> bool:
 
 
 def _set_from_outside(values: Values, path: str, name: str) -> bool:
-    """`model.table = model.table.cuda()`, somewhere in the same file, through another name than `self`."""
-    return name in values.index.set_from_outside(path)
+    """`model.table = model.table.cuda()`, somewhere in the same file, through another name than `self`.
+
+    What a demonstration sets, below `if __name__ == "__main__"`, is for its own trial.
+    """
+    if name not in values.index.set_from_outside(path):
+        return False
+    ends, tries = f".{name}", values.hotness.demonstrations.holds
+    bindings = (b for b in values.index.outlines[path].bindings if b.target.endswith(ends))
+    return any(b.function or not tries(path, b.line) for b in bindings if not b.target.startswith("self."))

@@ -59,7 +59,7 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     """A tensor on the host that was made before the loop, or that an object keeps there."""
     values = site.file.project.values
     held = left_behind(values, receiver, site.frame)
-    if held is None and isinstance(receiver, ast.Call):
+    if held is None and isinstance(receiver, ast.Call | ast.Name):
         held = computed_left_behind(values, site.call, site.frame)
     if held is not None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)

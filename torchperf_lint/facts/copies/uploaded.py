@@ -147,7 +147,10 @@ class _Search:
         if moved is None or batch is None or batch.kind != "batch" or batch.device != DEVICE:
             return None
         statement = moved.statement
-        stored = self.body.stored_items(self.frame.function, node.id)
+        reaching = self.body.reaching(self.frame.function, node.id, at) or ()
+        bound = min((d.at for d in reaching), default=(0, 0))
+        # What stands before its binding was put into another batch, as of the loop that trains.
+        stored = (v for v in self.body.stored_items(self.frame.function, node.id) if self.body.at(v) > bound)
         within = all(statement.lineno <= value.lineno <= (statement.end_lineno or 0) for value in stored)
         return statement.lineno if within else None
 

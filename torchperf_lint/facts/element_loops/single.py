@@ -12,6 +12,7 @@ from torchperf_lint.facts.element_loops.joined_tensors import is_joined
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.values.detected_boxes import BOXES, detected_boxes
 from torchperf_lint.patterns import pattern
 
 _MARKS = (
@@ -103,6 +104,7 @@ def _is_used_as_one(file: SourceFile, place: Place, node: ast.expr, body: Body) 
     """Whether the function asks of a name or attribute, or does with it, what no list allows."""
     written = chain(node)
     asked = any(attribute in _MARKS for attribute, _ in body.uses(place.function, written))
+    asked = asked or _are_boxes(file, place, node)
     if asked or body.array_like(place.function, written) is not None or is_schedule(file.value(node, place)):
         return True
     return _is_tested(file, place, written) or _computed_with(file, place, written)
@@ -161,7 +163,15 @@ def _bound_value(definition: Definition) -> ast.expr | None:
 
 
 def _makes_one(file: SourceFile, place: Place, value: ast.expr, hops: int) -> bool:
-    return not isinstance(value, ast.Name | ast.Attribute) and is_one_tensor(file, place, value, hops)
+    named = isinstance(value, ast.Name | ast.Attribute)
+    return _are_boxes(file, place, value) if named else is_one_tensor(file, place, value, hops)
+
+
+def _are_boxes(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """The boxes of a detector's result, rows of one tensor."""
+    if not isinstance(node, ast.Attribute) or node.attr != BOXES:
+        return False
+    return detected_boxes(file.project.values, node, place.frame).kind == "tensor"
 
 
 def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from torchperf_lint.facts.outlines.records import Function
-from torchperf_lint.facts.roles.role import EACH_STEP, EVERY_CALL, Role
+from torchperf_lint.facts.roles.role import EACH_LOSS, EACH_STEP, EVERY_CALL, Role
 from torchperf_lint.model import Confidence
 
 Story = tuple["str | tuple[str, int]", ...]
@@ -102,4 +102,4 @@ def is_offered(hot: Hot, callee: str = "") -> bool:
 
 def comes_last(hot: Hot) -> bool:
     """Whether any other reason tells more: evaluations, guesses, and what an agent does where nobody sees its loop."""
-    return hot.evaluates or hot.confidence is Confidence.POSSIBLE or hot.when.startswith(EACH_STEP)
+    return hot.evaluates or hot.confidence is Confidence.POSSIBLE or hot.when.startswith((EACH_STEP, EACH_LOSS))

@@ -25,6 +25,7 @@ from torchperf_lint.facts.hotness.spreading import Spreading, Ways
 from torchperf_lint.facts.roles.beginnings import makes_beginnings
 from torchperf_lint.facts.roles.cold import MEASURES_MODULES, NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.roles.host_kernels import host_kernels
+from torchperf_lint.facts.roles.losses_offered import offered_loss
 from torchperf_lint.facts.roles.roles import is_evaluation_pass, judges, role_of
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
@@ -160,11 +161,20 @@ class HotFunctions:
         name = self.index.function(FunctionKey(site.path, site.call.function)).qualname
         of = receiver(self.index, hot, site, target)
         passed = through_call(hot, name, (site.path, site.call.line), target.path, of)
-        if target.path != site.path and is_offered(hot, site.call.callee):
+        own = hot.depth == 0 and self._is_exported(site)
+        if target.path != site.path and is_offered(hot, site.call.callee) and not own:
             passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
         if passed.depth >= MANY_CALLS and passed.loop is not None:
             passed = replace(passed, confidence=Confidence.POSSIBLE)
         return self._supposedly(self._evaluated(passed, site), site, target)
+
+    def _is_exported(self, site: CallSite) -> bool:
+        """Whether a call stands in a function that the root of its package imports for users."""
+        record = self.index.function(FunctionKey(site.path, site.call.function))
+        if record.class_index >= 0 or record.parent > 0:
+            return False
+        outline = self.index.outlines.get(f"{site.path.partition('/')[0]}/__init__.py")
+        return outline is not None and record.name in outline.imports
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
         yield from (
@@ -177,6 +187,8 @@ class HotFunctions:
                 role = role_of(self.index, self.types, key, called)
                 if role is None and not self.demonstrations.is_a_test(path):
                     role = self.hotness.doing.called_or_not(key, self.hotness.callers.get(key, ()))
+                if role is None and called:
+                    role = offered_loss(self.index, key, self.hotness.callers)
                 if role is None and not called:
                     role = self.hotness.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:

@@ -335,6 +335,11 @@ def _is_private(function: Function) -> bool:
     return function.name.startswith("__" if function.class_index < 0 else "_")
 
 
+def runs_once(name: str) -> bool:
+    """Whether a function is called once, or makes, shows or judges a result, by its name."""
+    return bool(_CALLED_ONCE.search(name) or _ONE_RUN.search(name))
+
+
 def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
     if any(_REGISTERS.search(decorator) for decorator in function.decorators):

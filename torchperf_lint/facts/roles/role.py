@@ -14,6 +14,8 @@ WITH_STEPS = "with every optimizer step"
 """When a hook of an optimizer runs."""
 EACH_STEP = "in every step of the environment"
 """When an agent acts, whose environment somebody else steps."""
+EACH_LOSS = "every training step that asks for it"
+"""When a loss runs that a library computes for whoever trains."""
 
 
 class Role(NamedTuple):

@@ -130,7 +130,7 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         return told or (annotated_operation(index, key) if not called else None)
     if engine_role(function) is not None:
         return engine_role(function)
-    is_loss = _is_loss_by_name(function.name) or any(map(_REGISTERED_LOSS.search, function.decorators))
+    is_loss = is_loss_by_name(function.name) or any(map(_REGISTERED_LOSS.search, function.decorators))
     if not called and is_loss and function.parent == 0 and not without_grad(function):
         return LOSS if index.outlines[key.path].imports_from("torch") else None
     if function.name in ("collate_fn", "collate"):
@@ -142,7 +142,7 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
 
 def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function) -> bool:
     """`training_losses(self, model, x, t)`: a method by the name of a loss that is given something to compute it of."""
-    if not _is_loss_by_name(function.name) or len(function.parameters) <= function.bound or without_grad(function):
+    if not is_loss_by_name(function.name) or len(function.parameters) <= function.bound or without_grad(function):
         return False
     return index.outlines[key.path].imports_from("torch")
 
@@ -151,7 +151,8 @@ _REGISTERED_LOSS = pattern(r"(?:^|[._])regist\w*_loss(?:es)?\b|^(?:\w+\.)*\w*los
 """Decorators that put a function among the losses that a setting chooses from."""
 
 
-def _is_loss_by_name(name: str) -> bool:
+def is_loss_by_name(name: str) -> bool:
+    """Whether a function computes a loss, and neither shows nor keeps one."""
     return bool(_LOSS_NAME.search(name)) and not _TELLS_LOSSES.search(name) and not _OF_EVALUATION.search(name)
 
 

@@ -62,6 +62,10 @@ BUILTIN_RESULTS = (
 )
 
 
+_CHANGED = "dataclasses.replace"
+"""Gives a record of the same class, some of its fields new."""
+
+
 _FIRST, _SIDE_BY_SIDE = 4, 12
 """How many arguments of a call are looked at; of `zip`, each of which is a name's."""
 
@@ -87,7 +91,7 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
             return wrapped
     if dotted in ("itertools.islice", "itertools.cycle") and node.args:
         return values.of(node.args[0], frame)
-    if head == "copy" and node.args:
+    if (head == "copy" or dotted == _CHANGED) and node.args:
         return values.of(node.args[0], frame)
     if head in api.ARRAY_MODULES:
         return _of_arrays(values, node, dotted, frame)
