@@ -42,7 +42,8 @@ def test_a_loop_over_generations_is_hot(head):
 
 def test_so_is_what_a_generation_calls():
     text = SEARCH.format(head="for generation in range(max_generation):", more="pass").replace("  # <-", "")
-    assert hot_at(text.replace("        return torch.where", "        pass  # <-\n        return torch.where")) is not None
+    text = text.replace("        return torch.where", "        pass  # <-\n        return torch.where")
+    assert hot_at(text) is not None
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
             return False
         if denoted and not is_tensor(file, place, node):
             return False
-        return node.func.attr in api.TENSOR_ONLY_METHODS or is_tensor(file, place, node.func.value)
+        asked = node.func.attr in api.TENSOR_ONLY_METHODS or is_tensor(file, place, node.func.value)
+        return asked or _moves_a_clone(node.func)
     if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
         return True
     if isinstance(node, ast.Subscript):
@@ -64,6 +65,12 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
             p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters
         )
     return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
+
+
+def _moves_a_clone(method: ast.Attribute) -> bool:
+    """`self.nodes.clone().to(device)`: lists have a `copy`."""
+    copied = method.value.func if method.attr == "to" and isinstance(method.value, ast.Call) else None
+    return isinstance(copied, ast.Attribute) and copied.attr == "clone"
 
 
 def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
