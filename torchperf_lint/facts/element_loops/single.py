@@ -9,6 +9,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.devices.schedules import is_schedule
 from torchperf_lint.facts.element_loops.joined_tensors import is_joined
+from torchperf_lint.facts.element_loops.kept_lengths import is_kept_length
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -192,7 +193,7 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
         # A batch of so many groups: `x.size(0) // n`.
         return any(is_length(file, place, side, hops - 1) for side in (node.left, node.right))
     if not isinstance(node, ast.Name) or body is None or not hops:
-        return False
+        return is_kept_length(file, place, node)
     found = body.reaching(place.function, node.id, file.span(node)[0]) or []
     return bool(found) and all(_binds_length(file, place, definition, hops - 1) for definition in found)
 
