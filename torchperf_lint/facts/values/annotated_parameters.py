@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchperf_lint.facts.values.value import Value
+from torchperf_lint.facts.values.value import DEVICE, Value
 from torchperf_lint.model import Confidence
 
 
@@ -14,7 +14,7 @@ def as_annotated(value: Value, passed: Value) -> Value | None:
         return None
     if value.kind != "tensor" or passed.kind not in ("tensor", "batch"):
         return passed
-    # An annotation tells what part of a batch is meant, one tensor and no list; and that it is a tensor for certain,
-    # where callers only have a test of it: `if isinstance(data, Tensor)`.
-    sure = Confidence.LIKELY if passed.confidence is Confidence.POSSIBLE else passed.confidence
-    return passed._replace(kind="tensor", confidence=sure)
+    # An annotation tells what part of a batch is meant, one tensor and no list; and that what callers have moved to the
+    # device is a tensor, of which they only have a test: `if isinstance(data, Tensor): data = data.to(device)`.
+    moved = passed.confidence is Confidence.POSSIBLE and passed.device == DEVICE
+    return passed._replace(kind="tensor", confidence=Confidence.LIKELY if moved else passed.confidence)
