@@ -29,5 +29,6 @@ def is_kept_number(place: Place, node: ast.expr) -> bool:
 
 
 def _is_entry_of_self(node: ast.expr) -> bool:
-    entry = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-    return entry and isinstance(node.value, ast.Attribute) and chain(node.value.value) == "self"
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return False
+    return isinstance(node.value, ast.Attribute) and chain(node.value.value) == "self"
