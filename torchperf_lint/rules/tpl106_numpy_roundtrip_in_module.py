@@ -132,6 +132,9 @@ def _instead(file: SourceFile, site: Site, receiver: ast.expr, trip: RoundTrip) 
             f"converts it on the device, and line {trip.upload.lineno} has nothing to upload then"
         )
     kept, then = f"leave `{file.brief(receiver)}` on the device", "has nothing to upload then"
+    if trip.picks:
+        made = "`torch.arange`, `torch.triu_indices`"
+        return f"{kept}, make there what is picked from ({made}), and pick by a mask: line {trip.upload.lineno} {then}"
     if trip.table:
         kept += f", and make `{trip.table}` there (of one place in each row `torch.nn.functional.one_hot(index, n)`)"
     table = made_for_trip(file, site, trip)

@@ -31,7 +31,8 @@ class TensorAsIndexOrSize(SourceRule):
     tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
     begins there, `x[i : i + 1]`, or a tensor without dimensions picks from one on the device, `x[scores.argmax()]`,
     which can be done there; where it picks from a list of settings that the module was built with,
-    `self.rates[rate_id]`; random numbers that are drawn on the device only to be read; and what the host had before
+    `self.rates[rate_id]`; entries of a buffer that the constructor made of numbers, `x[: self.sizes[0]]`; random
+    numbers that are drawn on the device only to be read; and what the host had before
     it copied, or filled it in, there.
 
     ## Why it is slow
@@ -122,7 +123,7 @@ class TensorAsIndexOrSize(SourceRule):
         assert hot is not None
         drawn = is_drawn(file, place, found.operand)
         had = uploaded_on(file, place, below_reductions(found.operand)) if not found.several else None
-        shown = found.several or found.again or found.window or found.alone or found.setting
+        shown = found.several or found.again or found.window or found.alone or found.setting or found.kept
         told = shown or together or drawn or had is not None
         disputable = hot.optional or not told
         written = short(words(found.operand))
@@ -136,6 +137,8 @@ class TensorAsIndexOrSize(SourceRule):
             if drawn
             else _HAD.format(had)
             if had is not None
+            else _KEPT
+            if found.kept
             else _PICKED.format(at_once)
             if at_once is not None
             else _TEXTS
@@ -209,5 +212,6 @@ _SETTING = (
     "hand a Python integer over, where the caller has one, and a list takes it without a wait; or keep the list as a "
     "tensor in a buffer, where the number is only computed with"
 )
+_KEPT = "the constructor had it as a Python number: keep that on the module as well, beside the buffer, and use it"
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
 _ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"

@@ -13,7 +13,7 @@ from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes import importing
 from torchperf_lint.facts.fixes.edits import Editor, fix_of
-from torchperf_lint.facts.reads.scalars import holds_device_scalars
+from torchperf_lint.facts.reads.scalars import becomes_one_beside, holds_device_scalars
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.values.ndarrays import Arrays, holds_arrays
@@ -23,6 +23,8 @@ from torchperf_lint.rule import SourceRule
 
 _FUNCTIONS = ("tensor", "as_tensor", "asarray", *sorted(api.LEGACY_TYPES))
 _METHOD = "new_tensor"
+_OLD_METHOD = "new"
+"""`x.new((t,))`: of a sequence it makes data, as `new_tensor` does; of numbers sizes."""
 
 
 class TensorFromListOfNdarrays(SourceRule):
@@ -32,7 +34,8 @@ class TensorFromListOfNdarrays(SourceRule):
     Flags `torch.tensor([...])`, `torch.as_tensor([...])`, `x.new_tensor([...])` and the legacy
     `torch.FloatTensor([...])` of a list whose elements are known to be numpy arrays, in code that runs for every
     sample, batch or step, or, as info, for every update of an agent from what it has gathered. Also of a list of
-    tensors that are on the device, one number each: each is read by itself, and the host waits for it.
+    tensors that are on the device, one number each, in `x.new((loss,))` too: each is read by itself, and the host waits
+    for it.
 
     Lists of what is called `state` or `obs` are arrays in code of reinforcement learning: gathered from a replay
     buffer, `zip(*samples)`, or `torch.tensor([state])`. Where nothing in the file speaks of rewards or environments,
@@ -105,20 +108,21 @@ class TensorFromListOfNdarrays(SourceRule):
     """
 
     code, name, since = "TPL255", "tensor-from-list-of-ndarrays", "0.1.0"
-    triggers = ("tensor(", "Tensor(", "asarray(")
+    triggers = ("tensor(", "Tensor(", "asarray(", ".new(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot tensor of a list of arrays."""
-        for site in file.hot_calls(*_FUNCTIONS, _METHOD):
+        for site in file.hot_calls(*_FUNCTIONS, _METHOD, _OLD_METHOD):
             data = _data(file, site)
             if data is None or site.hot is None:
                 continue
             scalar = holds_device_scalars(project.values, data, site.frame)
+            scalar = scalar or (becomes_one_beside(file, site, data) if site.receiver is not None else None)
             if scalar is not None:
                 if site.hot.kind != "data" and not is_fallback(site) and not told_no_tensors(site, data):
                     yield self._read_one_by_one(file, site, data, scalar)
                 continue
-            held = _held(file, site, data)
+            held = _held(file, site, data) if not _is_method(site, _OLD_METHOD) else None
             if held is None:
                 continue
             yield self._of_arrays(file, site, data, held)
@@ -177,8 +181,8 @@ def _of_one_array(file: SourceFile, site: Site, data: ast.expr) -> str:
     return f"torch.from_numpy(np.stack({file.brief(data)})){_as_it_was_made(file, site)}"
 
 
-def _is_method(site: Site) -> bool:
-    return last_part(site.record.callee) == _METHOD
+def _is_method(site: Site, name: str = _METHOD) -> bool:
+    return last_part(site.record.callee) == name
 
 
 def _as_it_was_made(file: SourceFile, site: Site) -> str:
@@ -203,7 +207,10 @@ def _data(file: SourceFile, site: Site) -> ast.expr | None:
     """The list that a call makes a tensor of; only tensors have a `new_tensor`."""
     name = file.denotes(site.call.func, site) or ""
     function = name.startswith("torch.") and name.removeprefix("torch.").removeprefix("cuda.") in _FUNCTIONS
-    if not (function or _is_method(site)) or len(site.call.args) != 1:
+    method = _is_method(site) or (
+        _is_method(site, _OLD_METHOD) and site.receiver is not None and file.value(site.receiver, site).kind == "tensor"
+    )
+    if not (function or method) or len(site.call.args) != 1:
         return None
     data = site.call.args[0]
     return None if isinstance(data, ast.Starred) else data

@@ -15,6 +15,7 @@ from torchperf_lint.facts.element_loops.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.element_loops.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.element_loops.multiplied_one_by_one import MultipliedOneByOne, multiplied_one_by_one
 from torchperf_lint.facts.element_loops.nms_per_class import PerClass, nms_per_class
+from torchperf_lint.facts.element_loops.running_sums import running_sum
 from torchperf_lint.facts.element_loops.segment_loops import SegmentLoop, segment_loops
 from torchperf_lint.facts.element_loops.shifted_slices import ShiftedSlices, shifted_slices
 from torchperf_lint.facts.files.project import Project
@@ -367,6 +368,9 @@ def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
         return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"
     if found.doubt is not None:
         return f"where it can be done at once, work on `{whole}` whole (here: {found.doubt})"
+    summed = running_sum(spot.expression)
+    if summed is not None:
+        return f"`torch.{summed[1]}({whole}, 0)` gives all of these at once"
     if adds_up(spot.expression):
         return f"take what all turns take of `{whole}` at once, by slices (`x[1:]` for `x[t + 1]`), and sum it once"
     return (

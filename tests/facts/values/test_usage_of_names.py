@@ -119,3 +119,52 @@ def test_any_says_nothing_of_what_a_parameter_is(hint, kind):
         return logits.sigmoid(), logits
     """
     assert value_of(code, "logits").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        ("lengths, torch.arange(n)", "tensor"),
+        ("torch.arange(n), -1, lengths", "tensor"),
+        ("lengths, np.arange(n)", "unknown"),
+        ("lengths, range(n)", "unknown"),
+    ],
+)
+def test_what_an_index_of_torch_s_picks_from_is_a_tensor(index, kind):
+    code = f"""
+    def last(self, hidden, lengths, n):
+        return hidden[{index}]
+    """
+    assert value_of(code, "hidden").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("second", "kind"),
+    [("size - width", "tensor"), ("axis", "sequence"), ("-1", "sequence"), ("x.dim() - 1", "sequence")],
+)
+def test_a_dimension_is_not_computed_of_what_nobody_knows(second, kind):
+    code = f"""
+    def bounded(x: torch.Tensor, size, width, axis):
+        found = torch.min(x, {second})
+        return found
+    """
+    assert value_of(code, "found").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "kind"),
+    [
+        ("torch.autograd.Function", "ctx, grad_output", "tensor"),
+        ("torch.autograd.Function", "ctx, first, grad_output", "tensor"),
+        ("torch.autograd.Function", "ctx, grad_output=None", "unknown"),
+        ("Engine", "ctx, grad_output", "unknown"),
+    ],
+)
+def test_a_backward_pass_is_handed_gradients(base, head, kind):
+    code = f"""
+    class Sign({base}):
+        @staticmethod
+        def backward({head}):
+            return grad_output
+    """
+    assert value_of(code, "grad_output").kind == kind

@@ -178,7 +178,8 @@ def element_stores(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.Su
 def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
     """(name, line) where a name is used as arrays are.
 
-    It has several indices, or is compared or computed with and the result asked a method or used as a mask.
+    It has several indices, or is compared or computed with and the result asked a method or used as a mask. What an
+    index of torch's picks from, `x[rows, torch.arange(n)]`, is told as `x` + `PICKED_BY_TORCH`, too.
     """
     stack: list[ast.AST] = list(body)
     while stack:
@@ -188,12 +189,18 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
                 parts = node.slice.elts
                 if parts and (not isinstance(parts[0], ast.Constant) or len(parts) > 2):
                     yield node.value.id, node.lineno
+                if any(isinstance(part, ast.Call) and chain(part.func) in _INDICES for part in parts):
+                    yield node.value.id + PICKED_BY_TORCH, node.lineno
             elif isinstance(node.slice, ast.Compare):
                 yield from _operand_names(node.slice)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare | ast.BinOp):
             yield from _operand_names(node.value)
         if type(node) not in _OWN:
             stack += [child for child in children_of(node) if type(child) not in LEAVES]
+
+
+PICKED_BY_TORCH = "[torch]"
+_INDICES = frozenset({"torch.arange", "torch.randperm", "torch.randint"})
 
 
 def _operand_names(node: ast.Compare | ast.BinOp) -> Iterator[tuple[str, int]]:

@@ -284,8 +284,8 @@ def _counts_turns(values: Values, node: ast.expr, index: tuple[int, ...], frame:
 
 def _are_counted(values: Values, node: ast.Name, index: tuple[int, ...], frame: Frame) -> bool:
     """A local name for such turns: `steps = list(range(0, n, k))`, `for t in reversed(steps)`."""
-    value = _only_value(values, node, frame)
     body = values.body(frame.path)
-    if body is None or not isinstance(value, ast.Call | ast.Subscript):
+    bound = body.assigned(frame.function, node.id, frame.at) if body is not None else []
+    if body is None or not bound or not all(isinstance(value, ast.Call | ast.Subscript) for value in bound):
         return False
-    return _counts_turns(values, value, index, frame.back(body.at(value)))
+    return all(_counts_turns(values, value, index, frame.back(body.at(value))) for value in bound)

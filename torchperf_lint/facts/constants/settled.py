@@ -25,6 +25,8 @@ from torchperf_lint.facts.syntax.syntax import names_of
 _MAKING = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor"})
 _THROUGH = frozenset({"item", "tolist", "data", "detach", "cpu", "clone"})
 _NUMBERS = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp)
+_OF_TENSORS = frozenset({"weight", "bias", "data", "grad", "values"})
+"""What tensors, layers and tables hold; of other attributes `torch.tensor` makes what the host had."""
 _READS = frozenset({"int", "float", "bool"})
 
 
@@ -116,10 +118,12 @@ def _registered(body: Body, method: int, name: str) -> list[ast.expr]:
 
 
 def _of_numbers(made: ast.expr) -> bool:
-    """`torch.tensor([K, T, -1])`: numbers that are written out, and names."""
+    """`torch.tensor([K, T, -1])`: numbers that are written out, and names; `torch.tensor(self.config.periods)`."""
     if not isinstance(made, ast.Call) or last_part(chain(made.func)) not in _MAKING or len(made.args) != 1:
         return False
     listed = made.args[0]
+    if isinstance(listed, ast.Attribute):
+        return listed.attr not in _OF_TENSORS
     if not isinstance(listed, ast.List | ast.Tuple):
         return False
     return all(isinstance(part, _NUMBERS) for part in listed.elts)

@@ -49,6 +49,8 @@ class RoundTrip(NamedTuple):
     """The functions of numpy and other libraries that worked on it, by their full names, in order."""
     table: str = ""
     """The table of the host that comes back, where what was copied only says which of its places are filled."""
+    picks: bool = False
+    """Whether it picks the elements of a list that comes back."""
 
 
 def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
@@ -57,7 +59,7 @@ def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
     back = _way_back(file, site, trip) or _back_at_callers(file, site, trip)
     if back is None or _is_packed(file, site, trip):
         return None
-    return RoundTrip(back, tuple(trip.through), trip.table)
+    return RoundTrip(back, tuple(trip.through), trip.table, trip.picks)
 
 
 def is_packed(file: SourceFile, site: Site) -> bool:
@@ -125,6 +127,12 @@ def comes_back_in_table(file: SourceFile, site: Site) -> bool:
     return isinstance(_way_back(file, site, trip), ast.Call) and bool(trip.table) and not _is_wanted(file, site, trip)
 
 
+def comes_back_as_picked(file: SourceFile, site: Site) -> bool:
+    """Whether what was copied only picks the elements of a list that is uploaded: a mask on the device picks them."""
+    trip = _Trip(file, site)
+    return isinstance(_way_back(file, site, trip), ast.Call) and trip.picks
+
+
 def _is_wanted(file: SourceFile, site: Site, trip: _Trip) -> bool:
     """Whether a function does more with what was copied than to fill a table by it, or to ask whether it was given."""
     around = file.enclosing(site.function)
@@ -153,12 +161,24 @@ def _way_back(file: SourceFile, site: Site, trip: _Trip | None = None) -> ast.Ca
         ways[site.function] = _Way(file.enclosing(site.function).top.body)
     way = ways[site.function]
     number = way.numbers.get(own) if own is not None else None
+    others = _other_arms(file, site)
     while number is not None:
-        back = trip.passes(way.statements[number], way.parts[number])
+        back = None if way.statements[number] in others else trip.passes(way.statements[number], way.parts[number])
         if back is not None:
             return back
         number = way.next_with(trip.names, number)
     return None
+
+
+def _other_arms(file: SourceFile, site: Site) -> set[ast.stmt]:
+    """The statements that do not run where a copy does: those behind the `else` of the branch that it stands in."""
+    found: set[ast.stmt] = set()
+    inside: ast.AST = site.call
+    for around in file.enclosing(site.function).around(site.call):
+        if isinstance(around, ast.If) and inside in around.body:
+            found.update(statements(around.orelse))
+        inside = around
+    return found
 
 
 def _ways(file: SourceFile) -> dict[int, _Way]:
@@ -206,6 +226,8 @@ class _Trip:
         self.fills: set[str] = set()
         """The names of what was copied, and of what was made of it, when a table was filled by that."""
         self.table = ""
+        self.picks = False
+        """Whether a comprehension picks by what was copied, `[i for i in range(n) if labels[i]]`, as a mask does."""
         self.through: dict[str, None] = {}
 
     def passes(self, statement: ast.stmt, parts: Sequence[ast.Call | ast.Subscript]) -> ast.Call | ast.Subscript | None:
@@ -290,6 +312,8 @@ class _Trip:
             return any(map(self.holds, node.values))
         if isinstance(node, ast.BinOp):
             return self.holds(node.left) or self.holds(node.right)
+        if isinstance(node, ast.IfExp):
+            return self.holds(node.body) or self.holds(node.orelse)
         if isinstance(node, ast.List | ast.Tuple):
             return any(map(self.holds, node.elts))
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
@@ -299,6 +323,9 @@ class _Trip:
     def _made_of_each(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         """`[cv2.resize(image, size) for image in images]`."""
         over = node.generators[0]
+        if len(node.generators) == 1 and _picks(node) and any(map(self.holds, over.ifs)):
+            self.picks = True
+            return True
         walked = _whole(over.iter) if _asks(node.elt) else over.iter
         if not isinstance(over.target, ast.Name) or not self.holds(walked):
             return False
@@ -335,6 +362,11 @@ class _Trip:
         project = self.file.project
         targets = project.types.targets(self.file.path, self.place.function, chain(node.func))
         return len(targets) == 1 and computes_as_torch_does(project, targets[0], node, given)
+
+
+def _picks(node: ast.ListComp | ast.GeneratorExp) -> bool:
+    """Whether a comprehension keeps some of the elements, and makes nothing of them."""
+    return isinstance(node.elt, ast.Name) and chain(node.generators[0].target) == node.elt.id
 
 
 def _asks(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from torchperf_lint.facts.element_loops.carried import carried
 from torchperf_lint.facts.element_loops.plain_layers import is_plain_layer
 from torchperf_lint.facts.element_loops.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.element_loops.rows import fills_row, fills_up_to
+from torchperf_lint.facts.element_loops.running_sums import running_sum
 from torchperf_lint.facts.element_loops.searches import calls_of_short, is_search
 from torchperf_lint.facts.element_loops.shifts import is_shift
 from torchperf_lint.facts.element_loops.turns import HANDFUL, REDUCES, VIEWS, Turn
@@ -132,7 +133,9 @@ class _Doubts:
             return None
         if any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in self.turn.nodes):
             return "turns that may be left early"
+        summed = running_sum(self.turn.loop)
         handed_on = set(carried(self.turn.loop.body)) - self.turn.variables  # those are bound anew each turn
+        handed_on -= set(summed[:1] if summed is not None else ())
         if handed_on:
             return f"`{sorted(handed_on)[0]}` goes from turn to turn"
         filled = {n.targets[0] for n in self.turn.nodes if isinstance(n, ast.Assign) and fills_row(self.turn, n)}

@@ -9,6 +9,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.devices.schedules import is_schedule
 from torchperf_lint.facts.element_loops.joined_tensors import is_joined
+from torchperf_lint.facts.element_loops.kept_lengths import is_kept_length
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -42,7 +43,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
             return False
         if denoted and not is_tensor(file, place, node):
             return False
-        return node.func.attr in api.TENSOR_ONLY_METHODS or is_tensor(file, place, node.func.value)
+        asked = node.func.attr in api.TENSOR_ONLY_METHODS or is_tensor(file, place, node.func.value)
+        return asked or _moves_a_clone(node.func)
     if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
         return True
     if isinstance(node, ast.Subscript):
@@ -65,6 +67,12 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
             p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters
         )
     return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
+
+
+def _moves_a_clone(method: ast.Attribute) -> bool:
+    """`self.nodes.clone().to(device)`: lists have a `copy`."""
+    copied = method.value.func if method.attr == "to" and isinstance(method.value, ast.Call) else None
+    return isinstance(copied, ast.Attribute) and copied.attr == "clone"
 
 
 def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
@@ -195,7 +203,7 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
         # A batch of so many groups: `x.size(0) // n`.
         return any(is_length(file, place, side, hops - 1) for side in (node.left, node.right))
     if not isinstance(node, ast.Name) or body is None or not hops:
-        return False
+        return is_kept_length(file, place, node)
     found = body.reaching(place.function, node.id, file.span(node)[0]) or []
     return bool(found) and all(_binds_length(file, place, definition, hops - 1) for definition in found)
 

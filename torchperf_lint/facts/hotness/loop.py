@@ -28,6 +28,8 @@ EVERY_MOVE = "every step of the environment"
 EVERY_DENOISING_STEP = "every denoising step"
 EVERY_ITERATION = "every iteration"
 """Of a numerical algorithm."""
+EVERY_GENERATION = "every generation"
+"""Of an evolutionary search."""
 
 
 @dataclass(frozen=True)

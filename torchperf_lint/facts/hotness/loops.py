@@ -16,6 +16,7 @@ from torchperf_lint.facts.call_graph.index import Callers, FunctionKey, Index
 from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.hotness.few_by_default import turns_by_default
+from torchperf_lint.facts.hotness.generations import Generations
 from torchperf_lint.facts.hotness.inference_loops import InferenceLoops
 from torchperf_lint.facts.hotness.iterations import Iterations
 from torchperf_lint.facts.hotness.loader_loops import LoaderLoops
@@ -61,6 +62,7 @@ class Loops:
         by_callers = EvaluatedByCallers(index, callers, body)
         self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators, by_callers)
         self.iterations = Iterations(index, self.calls, self._by_itself)
+        self.generations = Generations(index, types, self.calls, self._by_itself)
         self._known: dict[tuple[str, int], Loop | None] = {}
         self.by_pieces = LoopsByPieces(index, self._by_itself, self.inference, self.of_loaders)
 
@@ -102,6 +104,7 @@ class Loops:
             or self._handing_over(path, index)
             or self._evaluating(path, index)
             or self.iterations.at(path, index)
+            or self.generations.at(path, index)
             or self.inference.over_inputs(path, index)
         )
 

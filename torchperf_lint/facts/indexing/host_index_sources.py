@@ -22,7 +22,13 @@ from torchperf_lint.facts.indexing.drawn_indices import drawn_index
 from torchperf_lint.facts.indexing.held_index_arrays import holds_an_array
 from torchperf_lint.facts.indexing.held_index_lists import holds_a_list
 from torchperf_lint.facts.indexing.index_loaders import loaded_index
-from torchperf_lint.facts.indexing.index_uses import copied_once, name_below, turns_inside, used_again
+from torchperf_lint.facts.indexing.index_uses import (
+    are_tuples_of_arrays,
+    copied_once,
+    name_below,
+    turns_inside,
+    used_again,
+)
 from torchperf_lint.facts.indexing.listed_indices import as_index, read_back, used_several_times
 from torchperf_lint.facts.indexing.made_by_callers import made_by_callers
 from torchperf_lint.facts.indexing.matched_by_callers import matched_by_callers
@@ -34,6 +40,7 @@ from torchperf_lint.facts.indexing.typed_as_host import typed_as_host
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import nodes_of
+from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
 from torchperf_lint.facts.values.ndarrays import is_array
 from torchperf_lint.facts.values.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence
@@ -245,27 +252,22 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
         return None
     if is_array(spot.file.project.values, index, spot.frame) is None or not used_again(spot, index):
         return None
-    if _is_tuple_of_arrays(spot, index):
+    bound = _bound(spot, index)
+    if are_tuples_of_arrays(bound):
         return Source(
             f"`{index.id}`, a tuple of arrays, is host memory",
             copied_once(spot, index, "torch.from_numpy(rows)", each="rows"),
+        )
+    if bound and all(map(is_mask_of_texts, bound)):
+        return Source(
+            f"the mask `{index.id}`, an array, is host memory",
+            f"take the places in its stead, copied once: `torch.from_numpy({index.id}.nonzero()[0]).to({{device}})`; a "
+            "mask on the device would be counted there, for which the host waits",
         )
     return Source(
         f"the array `{index.id}` is host memory",
         copied_once(spot, index, f"torch.from_numpy({index.id})"),
     )
-
-
-def _is_tuple_of_arrays(spot: Spot, index: ast.Name) -> bool:
-    """`np.where(x > 0)`, `np.nonzero(x)`, `x.nonzero()`: one array for each dimension."""
-    bound = _bound(spot, index)
-    calls = [value for value in bound if isinstance(value, ast.Call)]
-    return bool(calls) and len(calls) == len(bound) and all(map(_gives_one_for_each_dimension, calls))
-
-
-def _gives_one_for_each_dimension(call: ast.Call) -> bool:
-    name = last_part(chain(call.func))
-    return name == "nonzero" or (name == "where" and len(call.args) == 1 and not call.keywords)
 
 
 def _matched(spot: Spot, index: ast.expr) -> Source | None:

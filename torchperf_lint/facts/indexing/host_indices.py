@@ -14,6 +14,7 @@ from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.devices.step_batches import one_tensor
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_functions, hot_nodes
+from torchperf_lint.facts.indexing.counted_places import is_counted_place
 from torchperf_lint.facts.indexing.host_index_sources import source_of
 from torchperf_lint.facts.indexing.index_uses import parts_of_index
 from torchperf_lint.facts.indexing.repeated_lists import repeated_list
@@ -197,6 +198,8 @@ def _seems_on_host(file: SourceFile, spot: Spot, value: Value) -> bool:
 def _steady(file: SourceFile, spot: Spot, index: ast.List) -> bool:
     """Whether a list holds one number, for which there is a slice, or numbers that no step changes."""
     values = file.project.values
-    if len(index.elts) == 1 and is_host_number(values, index.elts[0], spot.frame):
-        return True
+    if len(index.elts) == 1:
+        only = index.elts[0]
+        if is_host_number(values, only, spot.frame) or is_counted_place(values, only, spot.frame):
+            return True
     return bool(index.elts) and constancy(values, index, spot.frame) is not None

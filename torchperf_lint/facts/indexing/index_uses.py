@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.files.spots import Spot
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.facts.values.value import DEVICE
 
@@ -30,6 +31,17 @@ def parts_of_index(spot: Spot, index: ast.expr) -> list[ast.expr]:
         if isinstance(value, ast.Tuple):
             return value.elts
     return [index]
+
+
+def are_tuples_of_arrays(bound: list[ast.expr]) -> bool:
+    """`np.where(x > 0)`, `np.nonzero(x)`, `x.nonzero()`: one array for each dimension."""
+    calls = [value for value in bound if isinstance(value, ast.Call)]
+    return bool(calls) and len(calls) == len(bound) and all(map(_gives_one_for_each_dimension, calls))
+
+
+def _gives_one_for_each_dimension(call: ast.Call) -> bool:
+    name = last_part(chain(call.func))
+    return name == "nonzero" or (name == "where" and len(call.args) == 1 and not call.keywords)
 
 
 def turns_inside(spot: Spot, index: ast.Name, beside: ast.Tuple) -> bool:

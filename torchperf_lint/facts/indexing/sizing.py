@@ -20,6 +20,7 @@ from torchperf_lint.facts.files.source import Place, Site, SourceFile
 from torchperf_lint.facts.files.spots import hot_nodes
 from torchperf_lint.facts.indexing.compared_as_one import is_compared_as_one
 from torchperf_lint.facts.indexing.indexed_texts import gives_text, is_given_one_tensor
+from torchperf_lint.facts.indexing.kept_numbers import is_kept_number
 from torchperf_lint.facts.indexing.listed_settings import picks_a_setting
 from torchperf_lint.facts.indexing.one_place import is_shown_to_be_one, picks_by_one
 from torchperf_lint.facts.indexing.windows import begins_window, window_length
@@ -61,6 +62,8 @@ class Sized(NamedTuple):
     """Whether it is an index of a tensor on the device, which can pick by it: `x[i.view(1)]`."""
     setting: bool = False
     """Whether it picks from a list of settings, which whoever calls picks from as well."""
+    kept: bool = False
+    """Whether it is an entry of a buffer that the constructor made of numbers."""
 
 
 def sized(file: SourceFile) -> list[Sized]:
@@ -85,15 +88,14 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
         assert isinstance(spot.expression, ast.Subscript)
         for operand in _indices(file, spot, spot.expression.slice):
             # Of a parameter without an annotation only a test of its value shows what it is.
-            if may_be_tensor(spot, operand) or is_compared_as_one(file, spot, operand):
+            kept = is_kept_number(spot, operand)
+            if kept or may_be_tensor(spot, operand) or is_compared_as_one(file, spot, operand):
                 several = _in_inner_loop(file, spot, operand)
                 window = _begins_window(file, spot, spot.expression, operand)
                 text = gives_text(file, spot, spot.expression)
                 alone = picks_by_one(file, spot, spot.expression, operand)
                 setting = picks_a_setting(file, spot, operand)
-                yield Sized(
-                    spot.at(operand), operand, several, window=window, text=text, alone=alone, setting=setting
-                )
+                yield Sized(spot.at(operand), operand, several, False, window, text, alone, setting, kept)
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
         operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a) or _is_given_one_number(site, a)]
         if operands and _takes_sizes(file, site):
@@ -137,6 +139,7 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
             or _of_a_list(file, place, node, part)
             or is_shown_to_be_one(file, place, part)
             or picks_a_setting(file, place, part)
+            or is_kept_number(place, part)
         ):
             yield part
 

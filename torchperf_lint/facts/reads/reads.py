@@ -27,6 +27,7 @@ from torchperf_lint.facts.copies.retyped import retyped
 from torchperf_lint.facts.copies.round_trips import (
     comes_back,
     comes_back_as_index,
+    comes_back_as_picked,
     comes_back_at_callers,
     comes_back_at_once,
     comes_back_in_table,
@@ -290,7 +291,8 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     """
     read = reading.read
     acts = read.repeated is None and (is_an_action(reading.site) or sets_priorities(reading.site))
-    stays = had_before(file, reading.site) or comes_back_in_table(file, reading.site)  # it could have, here or there
+    back = comes_back_in_table(file, reading.site) or comes_back_as_picked(file, reading.site)
+    stays = back or had_before(file, reading.site)  # it could have, here or there
     given = is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)
     if not acts and (stays or not ((given and read.repeated is None) or feeds_host_only(file, reading.site))):
         return _returning(file, reading)
@@ -309,7 +311,9 @@ def _returning(file: SourceFile, reading: Reading, in_table: bool = False) -> Re
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading
 
 
-_WAYS_BACK = (comes_back_as_index, comes_back_at_once, comes_back_at_callers, comes_back_in_table)
+_WAYS_BACK = (
+    comes_back_as_index, comes_back_as_picked, comes_back_at_once, comes_back_at_callers, comes_back_in_table,
+)  # fmt: skip
 
 
 def _readings(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.copies.on_device import on_device
+from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.names import untested_value
 from torchperf_lint.facts.values.value import DEVICE, Frame, Value
 from torchperf_lint.facts.values.values import Values
@@ -47,3 +49,15 @@ def _is_the_other_form(values: Values, data: ast.expr, frame: Frame) -> bool:
 def _is_on_device(value: Value) -> bool:
     """Evidence that it is there: of what was only computed from unknown things, much stays on the host."""
     return value.kind == "tensor" and value.device == DEVICE and value.confidence is not Confidence.POSSIBLE
+
+
+def becomes_one_beside(file: SourceFile, site: Site, data: ast.expr) -> Value | None:
+    """The one tensor that a method of another makes a tensor of, `cost.new((loss,))`: it lies beside that already."""
+    if last_part(site.record.callee) not in _OF_ANOTHER or not isinstance(data, ast.List | ast.Tuple):
+        return None
+    value = on_device(file, site, data.elts[0]) if len(data.elts) == 1 else None
+    sure = value is not None and value.kind == "tensor" and value.confidence is not Confidence.POSSIBLE
+    return value if sure else None
+
+
+_OF_ANOTHER = ("new", "new_tensor")

@@ -153,6 +153,7 @@ _NUMBER = pattern(
 """Values that are no tensors, as chains."""
 _READ = pattern(r"(?:^|\.)(?:item|float|int)\(\)$")
 _TENSORS = ("Tensor", "TensorType", "TensorLike")
+_BRINGS_BACK = pattern(r"^(?:torch|th)\.(?:tensor|as_tensor|from_numpy|\w*Tensor)\(\)\.(?:\w+\(\)\.)?(?:to|cuda)$")
 
 
 class Operations:
@@ -282,10 +283,15 @@ class Operations:
         return next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
 
     def _leaves(self, key: FunctionKey) -> bool:
-        """Whether what a function makes is for people or files, or of samples, which augmentations get on the host."""
+        """Whether what a function makes is for people or files, or of samples, which augmentations get on the host.
+
+        Not of what it takes to the host and brings back: `torch.tensor(rows).to(device)`.
+        """
         if ON_ITEMS.search(key.path):
             return True
-        return any(call.callee.endswith((".cpu", ".numpy")) for call in self.index.calls_in(key))
+        called = [call.callee for call in self.index.calls_in(key)]
+        leaves = any(callee.endswith((".cpu", ".numpy")) for callee in called)
+        return leaves and not any(map(_BRINGS_BACK.search, called))
 
     def _is_a_tensor(self, name: str, function: Function) -> bool:
         """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""

@@ -15,6 +15,7 @@ from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.facts.values.added_to import added_before
 from torchperf_lint.facts.values.assigned_before import assigned_before
+from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
 from torchperf_lint.facts.values.detected_boxes import BOXES, detected_boxes
 from torchperf_lint.facts.values.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.values.given_numbers import only_numbers_given
@@ -103,6 +104,8 @@ def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
         return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
     if node.attr == BOXES and (boxes := detected_boxes(values, node, frame)).kind != "unknown":
         return boxes
+    if is_mask_of_texts(node):
+        return Value("array", HOST, "a column of texts, compared with one")
     found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
     found = found if found.kind != "unknown" else value_by_uses(values, node, frame)
     return _gradient(values, node, frame) if found.kind == "unknown" and node.attr == "grad" else found

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BOXES = "boxes"
 _PLACES = frozenset({"xyxy", "xyxyn", "xywh", "xywhn"})
 _JUDGED = frozenset({"conf", "cls"})
-DETECTED = "holds a detector's boxes of one image"
+_DETECTED = "holds a detector's boxes of one image"
 """In the reason why such boxes are tensors."""
 OF_A_BOX = _PLACES | _JUDGED
 """What is read of one of them, a row of a tensor of all."""
@@ -43,7 +43,7 @@ def detected_boxes(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     through = (loop for loop in loops if _goes_through(loop.iter, written, body, frame))
     if not any(_is_read_as_one(loop, name) for loop in through for name in _names(loop.target)):
         return UNKNOWN
-    because = f"`{written}` (line {node.lineno}) {DETECTED}, as ultralytics gives them"
+    because = f"`{written}` (line {node.lineno}) {_DETECTED}, as ultralytics gives them"
     return tensor(DEVICE, because, Confidence.LIKELY)
 
 

@@ -301,13 +301,21 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     basis = basis.rpartition(_FROM)[2]
     found = tensor(device, because + _FROM + basis if basis else because)
     found = on_host_beside(found._replace(borrowed=any(value.borrowed for value in tensors)), node.args)
-    elementwise = last_part(dotted) in ("max", "min") and len(inputs) > 1 and inputs[1].kind == "tensor"
+    elementwise = last_part(dotted) in ("max", "min") and _is_of_two(node, inputs)
     several = len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)
     if last_part(dotted) in api.PAIR_METHODS and several and not elementwise:
         return sequence(found, (found, found))
     if last_part(dotted) in api.SEQUENCE_METHODS:
         return sequence(found)
     return found
+
+
+def _is_of_two(node: ast.Call, inputs: list[Value]) -> bool:
+    """Whether the second argument of `torch.max` is a tensor, and no dimension, which nobody has to compute."""
+    if len(inputs) < 2:
+        return False
+    computed = len(node.args) > 1 and isinstance(node.args[1], ast.BinOp) and inputs[1].kind == "unknown"
+    return computed or inputs[1].kind == "tensor"
 
 
 def _turned_around(values: Values, each: Value, frame: Frame) -> Value:

@@ -30,9 +30,11 @@ from torchperf_lint.facts.roles.fed import FEEDS, is_fed
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.values.annotated_numbers import tensor_in_earnest
+from torchperf_lint.facts.values.annotated_parameters import as_annotated
 from torchperf_lint.facts.values.attributes import SIZES
 from torchperf_lint.facts.values.filling import filled_name, is_empty_container, is_list_of_placeholders
 from torchperf_lint.facts.values.gathered_objects import holds_objects
+from torchperf_lint.facts.values.given_gradients import given_gradient
 from torchperf_lint.facts.values.given_losses import is_given_by_a_step
 from torchperf_lint.facts.values.gone_through_by_keys import gives_keys
 from torchperf_lint.facts.values.inherited import promised_to_override
@@ -283,7 +285,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return _as_settled(values, value, function, parameter, frame)
     key = FunctionKey(frame.path, frame.function)
     passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
-    told = _as_annotated(value, passed)
+    told = as_annotated(value, passed)
     if told is not None:
         return told
     default = default_of(body.functions.get(frame.function), name)
@@ -314,21 +316,14 @@ def _as_settled(values: Values, value: Value, function: Function, parameter: Par
     return value.moved(DEVICE) if passed.kind == "loader" and passed.device == DEVICE else value
 
 
-def _as_annotated(value: Value, passed: Value) -> Value | None:
-    """What callers pass for a parameter whose annotation says what `value` does; None where that says more."""
-    if value.kind == "tensor" and passed.kind in ("object", "module"):
-        return value  # a call of something else by that name
-    if passed.kind in ("unknown", "nothing") or (value.kind == "sequence" and passed.kind not in ("batch", "loader")):
-        return None
-    # An annotation tells what part of a batch is meant: one tensor, and no list.
-    return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed
-
-
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:
     """The batch that Lightning hands to `training_step` is on the device already; what a model is fed is not."""
     key = FunctionKey(frame.path, frame.function)
     if function.name in FEEDS and is_fed(values.index, key, parameter.name):
         return Value("batch", HOST, f"the batch of a step, which `{function.name}` is for", Confidence.LIKELY)
+    gradient = given_gradient(values.index, key, function, parameter)
+    if gradient is not None:
+        return gradient
     hot = values.hotness.functions.get(key)
     if hot is None or hot.depth:
         return None

@@ -10,6 +10,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.outlines.records import END_OF_FILE
 from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
 from torchperf_lint.facts.values.value import Frame
 from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
@@ -75,6 +76,8 @@ def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> st
         left = is_array(values, node.left, frame, depth + 1)
         return left or is_array(values, node.right, frame, depth + 1)
     if isinstance(node, ast.Attribute):
+        if is_mask_of_texts(node):
+            return "a column of texts, compared with one"
         return is_array(values, node.value, frame, depth + 1) if node.attr in _KEEPING else None
     if isinstance(node, ast.Subscript):
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
+from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH
 from torchperf_lint.facts.bindings.same_binding import is_same
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.hotness.loader_loops import is_plural
@@ -120,6 +121,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         _copied(name, frame, body)
         or _asked_for_its_device(name, uses, frame, body)
         or _taken_from(name, frame, body)
+        or _picked_from(name, frame, body)
         or _handed_on(values, name, frame, body)
     )
     if handed is not None:
@@ -176,6 +178,15 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
             because = f"a part of `{name}` is used as a tensor: `{name}[...].{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     return None
+
+
+def _picked_from(name: str, frame: Frame, body: Body) -> Value | None:
+    """A tensor, where an index that torch makes picks from it beside another: `x[rows, torch.arange(n)]`."""
+    line = body.array_like(frame.function, name + PICKED_BY_TORCH)
+    if line is None or not is_same(body, frame.function, name, frame.at, line):
+        return None
+    because = f"`{name}` is indexed by a tensor that torch makes (line {line})"
+    return tensor(ANYWHERE, because, Confidence.LIKELY)
 
 
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
