@@ -30,7 +30,7 @@ class ItemInHotLoop(SourceRule):
     Flags `.item()` on a tensor that lives on the device, where the line runs every training step, forward pass or
     evaluation batch (the last is reported as info). Loops that read a tensor element by element, or the same number
     each turn, are information wherever they stand (one `.tolist()` before the loop does it), and only `possible` where
-    nothing shows how often they run.
+    an annotation alone says that the value is a tensor and nothing shows how often they run.
     `loss.data[0]`, which is how a number was read before torch 0.4, counts as `loss.item()` where a name is that of a
     loss.
     Of a function that reads what it is given, each call that hands a tensor over stands beside the finding; of a number

@@ -34,7 +34,7 @@ class ScalarConversionInHotLoop(SourceRule):
     Flags conversions of a device tensor to Python numbers where the line runs every training step, forward pass or
     evaluation batch (the last is reported as info). Loops that convert a tensor element by element, or the same one
     each turn, are information wherever they stand (one `.tolist()` before the loop does it), and only `possible` where
-    nothing shows how often they run.
+    an annotation alone says that the value is a tensor and nothing shows how often they run.
 
     ## Why it is slow
     Each of them calls `.item()` inside (or copies the whole tensor): the host waits until everything queued on the

@@ -48,8 +48,8 @@ class CpuCopyInHotLoop(SourceRule):
     handed it over, or a line before has copied it, or nothing reads the copy, or it is made one number at once
     (`pred.eq(y).cpu().sum()`), or read for the largest of each row alone (`np.argmax(out.cpu().numpy(), axis=1)`): the
     device does that by itself. Loops that copy a tensor element by element, or the same tensor each turn, are
-    information wherever they stand (one copy before the loop does it), and only `possible` where nothing shows how
-    often they run.
+    information wherever they stand (one copy before the loop does it), and only `possible` where an annotation
+    alone says that the value is a tensor and nothing shows how often they run.
 
     A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
     calls, or at a hot call where only that shows how often it runs, or what it is given.

@@ -136,3 +136,18 @@ def test_a_mesh_of_what_was_learnt_is_saved(name: str, hot: bool):
             return x.mean()  # <-
     """
     assert (hot_at(code) is not None) is hot
+
+
+OFFERED = """
+def {name}(image: torch.Tensor):
+    mean = torch.tensor([0.5, 0.4, 0.3])
+    return image + mean.to(image.device)  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "hot"),
+    [("shift", True), ("denormalize_image", False), ("unnormalise_images", False), ("denormalize", True)],
+)
+def test_pictures_are_scaled_back_to_be_looked_at(name, hot):
+    assert (hot_at({"a.py": OFFERED.format(name=name)}) is not None) is hot

@@ -28,7 +28,9 @@ COLD_NAME = pattern(
     re.IGNORECASE,
 )
 _COLD_UNLESS_CALLED = pattern(
-    r"^(?:convert|from|test)_|^test$|^__init__$|^log_(?:images?|videos?|audios?|figures?)$", re.IGNORECASE
+    r"^(?:convert|from|test)_|^test$|^__init__$|^log_(?:images?|videos?|audios?|figures?)$"
+    r"|^(?:de|un)_?norm(?:ali[sz]e)?_(?:images?|imgs?|pictures?)$",  # to be looked at
+    re.IGNORECASE,
 )
 """Names of what runs once, or once in a while, in most programs; what hot code calls runs as often as that does."""
 _EXPORTS = pattern(

@@ -13,7 +13,7 @@ from typing import Any
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.call_graph.types import Types
-from torchperf_lint.facts.devices.copied_beside import on_host_beside
+from torchperf_lint.facts.devices.copied_beside import on_host_among
 from torchperf_lint.facts.devices.moved_in_place import InPlace, entry_of_moved
 from torchperf_lint.facts.devices.step_batches import compared, one_tensor, takes_ranges
 from torchperf_lint.facts.hotness.hotness import Hotness
@@ -259,7 +259,7 @@ class Values:
             spine = spine.left
         operands.append(spine)
         found = combined([self.of(operand, frame) for operand in reversed(operands[-12:])])
-        return on_host_beside(found, self._with_bound(operands, frame))
+        return on_host_among(self, found, self._with_bound(operands, frame), frame)
 
     def _with_bound(self, operands: Iterable[ast.expr], frame: Frame) -> Iterator[ast.expr]:
         """Operands, and what the names among them are bound to by one line above: `reward = reward.cpu()`."""
@@ -268,7 +268,7 @@ class Values:
             yield operand
             if body is None or not isinstance(operand, ast.Name):
                 continue
-            found = body.reaching(frame.function, operand.id, frame.at) or ()
+            found = [d for d in body.reaching(frame.function, operand.id, frame.at) or () if d.how != "augmented"]
             if len(found) == 1 and found[0].how == "assign" and found[0].value is not None:
                 yield found[0].value
 
@@ -282,7 +282,7 @@ class Values:
             return PLAIN
         sides = (node.left, *node.comparators[:2])
         found = combined([self.of(side, frame) for side in sides])
-        found = compared(on_host_beside(found, self._with_bound(sides, frame)))
+        found = compared(on_host_among(self, found, self._with_bound(sides, frame), frame))
         return found if found.kind in ("tensor", "batch", "array") else PLAIN if found.kind == "plain" else UNKNOWN
 
     def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
