@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from torchperf_lint.facts.bindings.asked_classes import classes_asked, either_asked, exact_class_asked, of_all
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.outlines.signatures import default_lambdas
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.expressions_written import as_written
 from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, side_by_side
 
 HANDLER = "except"
@@ -292,21 +292,21 @@ class Collector:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
                 # What is left where one of two tests fails is told of elements only: those are a hint, no proof.
-                if holds or _of_all(part)[1]:
+                if holds or of_all(part)[1]:
                     self._narrow(part, first, last, holds)
         span = (self.at(first), self.at(last, end=True))
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-            name, either = _either_asked(test)
+            name, either = either_asked(test)
             if name:
                 self.narrowed.append(Narrowing(name, either, holds, *span, test.lineno))
             return
-        test, elements = _of_all(test)
-        exactly = _exact_class_asked(test)
+        test, elements = of_all(test)
+        exactly = exact_class_asked(test)
         if exactly is not None and not elements:
             name, asked_for, equal = exactly
             self.narrowed.append(Narrowing(name, asked_for, holds is equal, *span, test.lineno))
             return
-        classes = _classes_asked(test)
+        classes = classes_asked(test)
         if classes is None or not isinstance(test, ast.Call):
             return
         if elements:
@@ -318,7 +318,7 @@ class Collector:
         """Record what an `assert` says about the code that follows, as far as the name is not bound anew."""
         for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
             inner = part.operand if isinstance(part, ast.UnaryOp) else part
-            if _classes_asked(inner) is not None and isinstance(inner, ast.Call):
+            if classes_asked(inner) is not None and isinstance(inner, ast.Call):
                 follow = _until_bound(chain(inner.args[0]), rest)
                 if follow:
                     self._narrow(part, follow[0], follow[-1], True)
@@ -355,52 +355,3 @@ class Collector:
             if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
                 made = Definition(how, value, (), span[0], span[0], path, span, self.tries, self.alone)
                 self._add(argument.arg, made)
-
-
-_OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})
-"""What code asks for that takes tensors and plain numbers: `value.item() if hasattr(value, "item") else value`."""
-
-
-def _either_asked(test: ast.BoolOp) -> tuple[str, str]:
-    """The name and all classes of `isinstance(x, float) or isinstance(x, int)`; empty where it asks something else."""
-    asked = [_classes_asked(part) for part in test.values]
-    names = {chain(part.args[0]) for part in test.values if isinstance(part, ast.Call) and part.args}
-    classes = [each for each in asked if each is not None]
-    return (names.pop(), f"({', '.join(classes)})") if len(names) == 1 and len(classes) == len(asked) else ("", "")
-
-
-def _of_all(test: ast.expr) -> tuple[ast.expr, str]:
-    """The test of each element in `all(isinstance(s, float) for s in sigma)`, and the chain of what holds them."""
-    if not isinstance(test, ast.Call) or chain(test.func) != "all" or len(test.args) != 1:
-        return test, ""
-    made = test.args[0]
-    if not isinstance(made, ast.GeneratorExp | ast.ListComp) or len(made.generators) != 1:
-        return test, ""
-    return made.elt, chain(made.generators[0].iter)
-
-
-def _exact_class_asked(test: ast.expr) -> tuple[str, str, bool] | None:
-    """`type(x) == list`, `type(x) is not dict`, `type(x) in (list, tuple)`: of what, which, and whether it is asked
-    to be one of them."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Call):
-        return None
-    if chain(test.left.func) != "type" or len(test.left.args) != 1:
-        return None
-    if not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn):
-        return None
-    classes = ast.unparse(test.comparators[0])
-    if isinstance(test.comparators[0], ast.List):
-        classes = f"({classes[1:-1]})"
-    return chain(test.left.args[0]), classes, isinstance(test.ops[0], ast.Eq | ast.Is | ast.In)
-
-
-def _classes_asked(test: ast.expr) -> str | None:
-    """The classes that `isinstance(x, classes)` or `torch.is_tensor(x)` asks for; None for other tests."""
-    if not isinstance(test, ast.Call):
-        return None
-    asked = chain(test.func)
-    if asked == "isinstance" and len(test.args) == 2:
-        return as_written(test.args[1])
-    if asked == "hasattr" and len(test.args) == 2:
-        return "torch.Tensor" if isinstance(test.args[1], ast.Constant) and test.args[1].value in _OF_TENSORS else None
-    return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None
