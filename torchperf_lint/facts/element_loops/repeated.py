@@ -34,7 +34,7 @@ from torchperf_lint.patterns import pattern
 _PREPARES = pattern(
     r"(?:^|_)(?:prepare|preprocess\w*|transforms?|augment\w*|datasets?|collate\w*|(?:parse|read)(?!_(?:pred|output|result|detection|ground|target))|build|make|create|convert|"
     r"tokeni[sz]e|tojson|write|draw|show|plot|render|display|animate|visuali[sz]e|print|format|main|demo|download|summary|summari[sz]e|inspect|annotate|"
-    r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)",
+    r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)|_table$",
     re.IGNORECASE,
 )
 _DATA_CLASS = pattern(
