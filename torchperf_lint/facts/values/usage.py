@@ -56,6 +56,8 @@ _SETTINGS = pattern(
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
+_OF_COPIES = ("numpy", "data")
+"""What the host's copy of a tensor is asked for: whatever else has a `cpu` method, a module or a box, has neither."""
 _COMPUTES = pattern(
     r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$|^_?assign(?:_|$)"
 )
@@ -139,7 +141,7 @@ def _copied(name: str, frame: Frame, body: Body) -> Value | None:
     for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
         if attribute == "numpy" and _gives_way_to_arrays(body, frame.function, name, line):
             continue
-        if attribute in ("numpy", *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
+        if attribute in (*_OF_COPIES, *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     return None
