@@ -101,7 +101,7 @@ def _of(values: Values, statement: ast.stmt, key: FunctionKey) -> Iterator[InPla
 
 
 def _always_made(node: ast.expr) -> Iterator[ast.Call]:
-    """The calls that an expression makes whatever its tests say: both of `model(to_device(batch, device))["logits"]`."""
+    """The calls that an expression makes in any case: both of `model(to_device(batch, device))["logits"]`."""
     pending: list[ast.expr] = [node]
     while pending:
         node = pending.pop()
