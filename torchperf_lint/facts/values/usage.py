@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
-from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH
+from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH, PICKS_BY_COPY
 from torchperf_lint.facts.bindings.same_binding import is_same
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.hotness.loader_loops import is_plural
@@ -183,12 +183,16 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
 
 
 def _picked_from(name: str, frame: Frame, body: Body) -> Value | None:
-    """A tensor, where an index that torch makes picks from it beside another: `x[rows, torch.arange(n)]`."""
-    line = body.array_like(frame.function, name + PICKED_BY_TORCH)
-    if line is None or not is_same(body, frame.function, name, frame.at, line):
-        return None
-    because = f"`{name}` is indexed by a tensor that torch makes (line {line})"
-    return tensor(ANYWHERE, because, Confidence.LIKELY)
+    """A tensor, where an index that torch makes picks from it beside another, `x[rows, torch.arange(n)]`; and one whose
+    copy on the host is an index itself, `table[x.cpu()]`."""
+    for marked, told in ((PICKED_BY_TORCH, "is indexed by a tensor that torch makes"), (PICKS_BY_COPY, _PICKS)):
+        line = body.array_like(frame.function, name + marked)
+        if line is not None and is_same(body, frame.function, name, frame.at, line):
+            return tensor(ANYWHERE, f"`{name}` {told} (line {line})", Confidence.LIKELY)
+    return None
+
+
+_PICKS = "is used as a tensor: its copy on the host is an index"
 
 
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
