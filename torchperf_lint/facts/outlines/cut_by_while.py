@@ -20,7 +20,8 @@ def as_range(loop: ast.While) -> ast.Call | None:
     counter = test.left.id
     nodes = [node for statement in loop.body for node in ast.walk(statement)]
     taken = {_taken(node, counter) for node in nodes if isinstance(node, ast.Slice)}
-    step = next((n.value for n in nodes if _counts(n, counter) and ast.unparse(n.value) in taken), None)
+    steps = (node.value for node in nodes if isinstance(node, ast.AugAssign) and _counts(node, counter))
+    step = next((step for step in steps if ast.unparse(step) in taken), None)
     if step is None:
         return None
     return ast.Call(ast.Name("range"), [ast.Constant(0), test.comparators[0], step], [])
@@ -35,7 +36,6 @@ def _taken(part: ast.Slice, counter: str) -> str:
     return ast.unparse(upper.right) if begins else ""
 
 
-def _counts(node: ast.AST, counter: str) -> bool:
+def _counts(node: ast.AugAssign, counter: str) -> bool:
     """`i += size`."""
-    plus = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
-    return plus and isinstance(node.target, ast.Name) and node.target.id == counter  # type: ignore[attr-defined]
+    return isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name) and node.target.id == counter
