@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.copies.round_trips import comes_back_as_index
+from torchperf_lint.facts.copies.uploaded import below_reductions, uploaded_on
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.accumulating import on_the_device
@@ -126,6 +127,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 instead=(UNREAD if is_never_read(file, site) else None)
                 or one_copy(file, read)
                 or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
+                or _from_the_host(file, site)
                 or INSTEAD.get(consequence(site))
                 or later(site, _on_device(file, site, converted)),
                 value=read.value,
@@ -140,6 +142,13 @@ class ScalarConversionInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+def _from_the_host(file: SourceFile, site: Site) -> str | None:
+    """Of a list of what the function has uploaded, or of its sums: the host had it."""
+    listed = site.receiver if site.record.callee.endswith(".tolist") else None
+    line = uploaded_on(file, site, below_reductions(listed)) if listed is not None else None
+    return f"line {line} has uploaded it from the host: take this from what was there before" if line else None
 
 
 def _on_device(file: SourceFile, site: Site, converted: ast.expr) -> str | None:

@@ -15,7 +15,7 @@ from torchperf_lint.facts.loaders.no_workers import no_workers
 from torchperf_lint.facts.loaders.own_loaders import never_pinned
 from torchperf_lint.facts.loaders.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.loaders.prepared_loaders import Prepared, prepared_images
-from torchperf_lint.facts.loaders.spread_arguments import dicts_spread, written_out
+from torchperf_lint.facts.loaders.spread_arguments import dicts_spread, each_written_out, written_out
 from torchperf_lint.facts.loaders.unfollowed_loaders import work_of_training_loader
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.literals import is_false
@@ -103,8 +103,10 @@ class LoaderWithoutPinnedMemory(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each unpinned loader whose batches are copied asynchronously."""
         for site in file.calls_of(*LOADER_CLASSES):
-            told = written_out(project.values, site.call, site.frame)
-            if not lacks(told, "pin_memory", PIN_POSITION) or lacks(told, "num_workers", WORKERS_POSITION):
+            ways = each_written_out(project.values, site.call, site.frame)
+            if not all(lacks(way, "pin_memory", PIN_POSITION) for way in ways):
+                continue
+            if any(lacks(way, "num_workers", WORKERS_POSITION) for way in ways):
                 continue
             copies = loaders_of(project).copies((file.path, *site.start))
             if not copies:

@@ -101,7 +101,7 @@ class ModelLoadPerCall(SourceRule):
     code, name, since = "TPL805", "model-load-per-call", "0.1.0"
     triggers = (
         *("from_pretrained(", "torch.load(", "hub.load(", "jit.load(", "load_model(", "clip.load(", "create_model"),
-        *("SentenceTransformer(", "CrossEncoder(", "pipeline(", "WhisperModel(", "YOLO("),
+        *("SentenceTransformer(", "CrossEncoder(", "pipeline(", "WhisperModel(", "YOLO(", "get_model("),
     )
     about_waits = True
 
@@ -133,7 +133,7 @@ class ModelLoadPerCall(SourceRule):
             "are the same each time",
             instead="make it once, before the loop, and hand it to what uses it",
             hot=made.hot,
-            related=[file.related(*made.inside, "reads the weights")],
+            related=[file.related(*made.inside, "reads the weights")] if made.inside else (),
             root_cause=f"{self.code}: made in function {made.site.function}",
         )
 

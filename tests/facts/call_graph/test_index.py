@@ -410,6 +410,8 @@ def test_names_have_one_spelling(dotted, expected):
         ("def f(storage):\n    return storage.prepare()", False),
         ("import torch\nseen = torch.cuda.is_available()", True),
         ("import torch.distributed as td\nseen = td.is_available()", False),
+        ("import torch\n\ndef f(x):\n    kind = torch.cuda.FloatTensor\n    return x.type(kind)", True),
+        ("import torch\n\ndef f(x):\n    kind = torch.FloatTensor\n    return x.type(kind)", False),
     ],
 )
 def test_whether_a_project_uses_an_accelerator(code, mentions):

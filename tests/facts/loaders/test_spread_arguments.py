@@ -7,7 +7,7 @@ import ast
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.loaders.spread_arguments import spreads_keyword, written_out
+from torchperf_lint.facts.loaders.spread_arguments import each_written_out, spreads_keyword, written_out
 
 CALL = "make(data, **params)"
 HELD = "make(data, **self.params)"
@@ -35,6 +35,21 @@ def told(snippet, call=CALL):
 )
 def test_a_name(body, expected):
     assert told(f"def f(data, other, key):\n    {body}\n    return {CALL}") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("params = {'num_workers': 8} if key else {}", ["make(data, num_workers=8)", "make(data)"]),
+        ("params = {}\n    if key:\n        params = {'num_workers': 8}", ["make(data)", "make(data, num_workers=8)"]),
+        ("params = {}\n    if key:\n        params = other", [CALL]),
+        ("params = {}\n    if key:\n        params = {'num_workers': 8}\n    params.update(other)", [CALL]),
+    ],
+)
+def test_each_way_that_branches_leave(body, expected):
+    site = site_of(f"def f(data, other, key):\n    {body}\n    return {CALL}", CALL)
+    ways = each_written_out(site.file.project.values, site.call, site.frame)
+    assert sorted(map(ast.unparse, ways)) == sorted(expected)
 
 
 def test_of_a_parameter_nothing_is_known_and_of_the_module_what_stands_there():

@@ -475,6 +475,14 @@ VARIABLES = {
         "tensor",
         ANYWHERE,
     ),
+    "what picks by its copy": ("def f(x, table):\n    y = table[x.cpu()]\n    see(x)", "x", "tensor", ANYWHERE),
+    "what is picked by a copy": ("def f(x, table):\n    y = table[x.cpu()]\n    see(table)", "table", "unknown", None),
+    "what picked before it was another": (
+        "def f(x, table):\n    y = table[x.cpu()]\n    x = read(y)\n    see(x)",
+        "see(x)",
+        "unknown",
+        None,
+    ),
     "what only tensors can": ("def f(x):\n    y = x.unsqueeze(0)\n    see(x)", "x", "tensor", ANYWHERE),
     "what only what it becomes is asked": (
         "def f(x):\n    see(x + 1)\n    x = torch.cat([row for row in x])\n    y = x.unsqueeze(0)",

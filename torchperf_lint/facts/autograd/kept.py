@@ -62,6 +62,8 @@ def detached(kept: Kept) -> str:
     """What to write instead, with what is kept cut off from its graph."""
     file, node = kept.spot.file, kept.store.value
     value, statement = (" ".join(file.source(n).split()) for n in (node, kept.store.statement))
+    if isinstance(node, ast.Dict | ast.List | ast.Tuple | ast.Set):
+        return f"keep what is in `{file.brief(node)}` detached, each tensor by its own `.detach()`"
     simple = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     cut = f"{value}.detach()" if simple else f"({value}).detach()"
     before, _, after = statement.rpartition(value)
@@ -89,9 +91,11 @@ def _hot_stores(file: SourceFile, body: Body) -> Iterator[tuple[Spot, Store]]:
 
 
 def _is_forward_code(file: SourceFile, function: int) -> bool:
-    """What a module's methods add up is composition, for whoever computes gradients."""
+    """What a module's methods add up is composition for whoever computes gradients, if they do not do so themselves."""
     record = file.outline.functions[function]
     if record.class_index < 0 or record.name in _HOOKS:
+        return False
+    if file.project.grads.backwards(FunctionKey(file.path, function)):
         return False
     return file.project.types.is_module_class(Thing("class", file.path, record.class_index))
 

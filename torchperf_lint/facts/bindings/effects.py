@@ -179,7 +179,8 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
     """(name, line) where a name is used as arrays are.
 
     It has several indices, or is compared or computed with and the result asked a method or used as a mask. What an
-    index of torch's picks from, `x[rows, torch.arange(n)]`, is told as `x` + `PICKED_BY_TORCH`, too.
+    index of torch's picks from, `x[rows, torch.arange(n)]`, is told as `x` + `PICKED_BY_TORCH`, too; and what picks by
+    its copy on the host, `table[x.cpu()]`, as `x` + `PICKS_BY_COPY`.
     """
     stack: list[ast.AST] = list(body)
     while stack:
@@ -193,6 +194,10 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
                     yield node.value.id + PICKED_BY_TORCH, node.lineno
             elif isinstance(node.slice, ast.Compare):
                 yield from _operand_names(node.slice)
+            elif isinstance(node.slice, ast.Call) and isinstance(node.slice.func, ast.Attribute):
+                copied = node.slice.func
+                if copied.attr == "cpu" and isinstance(copied.value, ast.Name):
+                    yield copied.value.id + PICKS_BY_COPY, node.lineno
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare | ast.BinOp):
             yield from _operand_names(node.value)
         if type(node) not in _OWN:
@@ -200,6 +205,7 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
 
 
 PICKED_BY_TORCH = "[torch]"
+PICKS_BY_COPY = "[cpu()]"
 _INDICES = frozenset({"torch.arange", "torch.randperm", "torch.randint"})
 
 

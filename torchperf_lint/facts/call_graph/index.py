@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.module_files import ModuleFiles
 from torchperf_lint.facts.call_graph.mro import resolution_order
+from torchperf_lint.facts.outlines.cuda_types import names_cuda_types
 from torchperf_lint.facts.outlines.records import Call, Class, Function, Outline
 from torchperf_lint.facts.syntax.canonical import canonical
 from torchperf_lint.facts.syntax.chains import last_part
@@ -383,7 +384,7 @@ def _asks_for_device(outline: Outline, callee: str) -> bool:
 
 def _mentions_device(outline: Outline) -> bool:
     names = {last_part(call.callee): call.callee for call in outline.calls}
-    if not names.keys().isdisjoint(_DEVICE_CALLS):
+    if not names.keys().isdisjoint(_DEVICE_CALLS) or names_cuda_types(outline):
         return True
     if "is_available" in names and any(_asks_for_device(outline, call.callee) for call in outline.calls):
         return True

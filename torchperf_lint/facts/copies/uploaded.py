@@ -22,6 +22,7 @@ from torchperf_lint.facts.devices.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.literals import is_text
 from torchperf_lint.facts.syntax.syntax import below
 from torchperf_lint.facts.values.entries import bound_again
 from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, HOST, Frame
@@ -40,6 +41,7 @@ _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|
 _COMPOSED = frozenset({"torchvision.transforms.Compose()", "torchvision.transforms.v2.Compose()"})
 """What turns images of files into tensors; who runs it on the device has nothing to upload after it."""
 _REDUCES = frozenset("max min sum amax amin any all long int float".split())
+_ENTRIES = frozenset({"items", "values"})
 _CHANGES = pattern(r"[a-z]_$")
 _EXCHANGES = pattern(
     r"(?:^|[._])(?:all_?reduce(?:_\w+)?|reduce_tensor|i?recv)$"
@@ -261,13 +263,18 @@ class _Search:
         value = self.file.project.values.of(node, frame)
         if value.kind in ("tensor", "batch"):
             return value.device == HOST or (value.device == ANYWHERE and self._is_composed(node, frame))
-        if isinstance(node, ast.Name) and value.kind == "unknown":
-            reaching = self.body.reaching(self.frame.function, node.id, frame.at) or ()
-            calls = [d.value.func for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
-            return len(calls) == len(reaching) > 0 and all(
-                _ENCODERS.search(last_part(chain(call)).lower()) for call in calls
-            )
-        return False
+        return isinstance(node, ast.Name) and value.kind == "unknown" and self._is_encoded(node.id, frame.at)
+
+    def _is_encoded(self, name: str, at: tuple[int, int]) -> bool:
+        """Whether a name is what a tokenizer gave, or an entry of that: `v` of `for k, v in inputs.items()`."""
+        reaching = self.body.reaching(self.frame.function, name, at) or ()
+        return bool(reaching) and all(isinstance(d.value, ast.Call) and self._encodes(d, d.value) for d in reaching)
+
+    def _encodes(self, d: Definition, call: ast.Call) -> bool:
+        if d.how == "assign":
+            return bool(_ENCODERS.search(last_part(chain(call.func)).lower()))
+        whole = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in _ENTRIES else None
+        return d.how == "loop" and isinstance(whole, ast.Name) and self._is_encoded(whole.id, self.body.at(call))
 
     def _is_composed(self, node: ast.expr, frame: Frame) -> bool:
         """What `transform(image).unsqueeze(0)` gives, for a Compose of torchvision: who moves it then had an image."""
@@ -326,7 +333,7 @@ def _own_attribute(node: ast.expr) -> str | None:
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _gives_the_same(node):
             node = node.func.value
         else:
             break
@@ -338,12 +345,18 @@ def _is_store(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
+def _gives_the_same(call: ast.Call) -> bool:
+    """`x.view(-1)`, `batch.get("mask")`."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return name in _SAME or (name == "get" and len(call.args) == 1 and is_text(call.args[0]))
+
+
 def same_numbers(node: ast.expr) -> ast.expr:
     """What an expression shows another view, or an entry, of."""
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _gives_the_same(node):
             node = node.func.value
         elif isinstance(node, ast.Call) and last_part(chain(node.func)) == api.VARIABLE and node.args:
             node = node.args[0]  # of old versions: it wraps, and copies nothing

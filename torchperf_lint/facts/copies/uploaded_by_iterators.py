@@ -15,7 +15,13 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.index import FunctionKey
-from torchperf_lint.facts.copies.uploaded import may_be_changed, same_numbers, uploaded_in, uploaded_on
+from torchperf_lint.facts.copies.uploaded import (
+    below_reductions,
+    may_be_changed,
+    same_numbers,
+    uploaded_in,
+    uploaded_on,
+)
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.iteration import hands_over
@@ -36,10 +42,13 @@ class Upload(NamedTuple):
 
 
 def had_before(file: SourceFile, site: Site) -> bool:
-    """Whether what a call copies to the host was there before: uploaded around, or by what handed it over."""
+    """Whether what a call copies to the host was there before: uploaded around, or by what handed it over.
+
+    The sums and extremes of that count as well: the lengths of a mask, `mask.sum(dim=1)`.
+    """
     if site.receiver is None:
         return False
-    uploaded = uploaded_on(file, site, site.receiver) is not None
+    uploaded = uploaded_on(file, site, below_reductions(site.receiver)) is not None
     return uploaded or uploaded_by_iterator(file, site, site.receiver) is not None
 
 

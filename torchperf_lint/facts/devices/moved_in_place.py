@@ -95,8 +95,21 @@ def _in_function(values: Values, key: FunctionKey, body: Body) -> tuple[InPlace,
 def _of(values: Values, statement: ast.stmt, key: FunctionKey) -> Iterator[InPlace]:
     if isinstance(statement, ast.For):
         yield from _of_loop(statement, key)
-    elif isinstance(statement, ast.Expr | ast.Assign) and isinstance(statement.value, ast.Call):
-        yield from _of_call(values, statement, statement.value, key)
+    elif isinstance(statement, ast.Expr | ast.Assign):
+        for call in _always_made(statement.value):
+            yield from _of_call(values, statement, call, key)
+
+
+def _always_made(node: ast.expr) -> Iterator[ast.Call]:
+    """The calls that an expression makes in any case: both of `model(to_device(batch, device))["logits"]`."""
+    pending: list[ast.expr] = [node]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Call):
+            yield node
+            pending += [node.func, *node.args, *(k.value for k in node.keywords)]
+        elif isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+            pending.append(node.value)
 
 
 def _of_loop(loop: ast.For, key: FunctionKey) -> Iterator[InPlace]:
@@ -178,14 +191,17 @@ def _of_call(values: Values, statement: ast.stmt, call: ast.Call, key: FunctionK
         for found in _of_loop(loop, targets[0]) if isinstance(loop, ast.For) else ():
             given = argument_for(call, function, found.name) if found.name in parameters else None
             if isinstance(given, ast.Name) and not body.definitions(targets[0].index).get(found.name):
-                for name in _names_after(statement, given.id, found.name, body.returns(targets[0].index)):
+                for name in _names_after(statement, call, given.id, found.name, body.returns(targets[0].index)):
                     yield found._replace(name=name, statement=statement, call=call)
 
 
-def _names_after(statement: ast.stmt, given: str, parameter: str, returned: list[ast.expr]) -> list[str]:
+def _names_after(
+    statement: ast.stmt, call: ast.Call, given: str, parameter: str, returned: list[ast.expr]
+) -> list[str]:
     """The names that hold what a call has moved: of `batch = moved(batch)` where that hands back what it is given."""
     bound = [t.id for t in statement.targets if isinstance(t, ast.Name)] if isinstance(statement, ast.Assign) else []
-    if returned and all(isinstance(one, ast.Name) and one.id == parameter for one in returned):
+    handed = isinstance(statement, ast.Assign) and statement.value is call
+    if handed and returned and all(isinstance(one, ast.Name) and one.id == parameter for one in returned):
         return list(dict.fromkeys([given, *bound]))
     return [given] if given not in bound else []
 

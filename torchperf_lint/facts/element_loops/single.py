@@ -24,6 +24,7 @@ _MARKS = (
 """What a tensor is asked for, and a list never."""
 _ENTRY = pattern(r"(?:^|_)(?:mask|input_ids|token_type_ids|labels|logits|embeddings|scores|last_hidden_state)$")
 """Entries of what tokenizers and models give that are one tensor each."""
+_OUTPUT_ASKED_FOR = "return_dict_in_generate"
 _TENSOR_CLASSES = frozenset(
     {"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "ByteTensor", "Parameter", api.VARIABLE}
 )
@@ -44,7 +45,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
         if denoted and not is_tensor(file, place, node):
             return False
         asked = node.func.attr in api.TENSOR_ONLY_METHODS or is_tensor(file, place, node.func.value)
-        return asked or _moves_a_clone(node.func)
+        return asked or _moves_a_clone(node.func) or _generates(file, place, node)
     if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
         return True
     if isinstance(node, ast.Subscript):
@@ -73,6 +74,13 @@ def _moves_a_clone(method: ast.Attribute) -> bool:
     """`self.nodes.clone().to(device)`: lists have a `copy`."""
     copied = method.value.func if method.attr == "to" and isinstance(method.value, ast.Call) else None
     return isinstance(copied, ast.Attribute) and copied.attr == "clone"
+
+
+def _generates(file: SourceFile, place: Place, call: ast.Call) -> bool:
+    """`model.generate(input_ids)` of transformers: rows of ids in one tensor, unless it is asked for an output."""
+    if last_part(chain(call.func)) != "generate" or any(k.arg in (None, _OUTPUT_ASKED_FOR) for k in call.keywords):
+        return False
+    return is_tensor(file, place, call)
 
 
 def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:

@@ -127,6 +127,20 @@ class InferenceLoops:
             return None
         return over_inputs(self.index, self.types, self.calls, self.without_grad, path, index, name)
 
+    def over_batches(self, path: str, index: int) -> Loop | None:
+        """A loop that cuts its inputs into batches, and hands each to what runs a model without gradients."""
+        region = self.index.outlines[path].regions[index]
+        if region.iterable != IN_BATCHES or self._looked_at(path, index):
+            return None
+        for call in self.calls.directly_in(path, index):
+            for target in self.types.targets(path, call.function, call.callee):
+                run = self.modules.run_by(target) if self.without_grad.function(target) else None
+                if run is not None:
+                    because = f"cuts its inputs into batches and calls `{call.callee}()` (line {call.line}) for each, "
+                    because += f"which runs `{run}()` without gradients"
+                    return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_BATCH)
+        return None
+
     def _takes_samples(self, path: str, index: int) -> bool:
         """Whether each turn takes one sample of a data set: `sample = dataset[i]`, for every n-th `i` as well."""
         region = self.index.outlines[path].regions[index]

@@ -106,6 +106,7 @@ class Loops:
             or self.iterations.at(path, index)
             or self.generations.at(path, index)
             or self.inference.over_inputs(path, index)
+            or self.inference.over_batches(path, index)
         )
 
     def _is_short(self, path: str, region: Region) -> bool:

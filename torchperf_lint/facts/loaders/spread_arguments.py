@@ -40,7 +40,10 @@ def written_out(values: Values, call: ast.Call, frame: Frame) -> ast.Call:
 
 
 def each_written_out(values: Values, call: ast.Call, frame: Frame) -> list[ast.Call]:
-    """The same for each way that what is spread may be: `**({"num_workers": 8} if cuda else {})` is one of two."""
+    """The same for each way that what is spread may be: `**({"num_workers": 8} if cuda else {})` is one of two.
+
+    So is a name that branches bind: `more = {}`, and `if workers: more = {"prefetch_factor": 2}`.
+    """
     if not unpacks_keywords(call):
         return [call]
     ways = (_ways(values, given, frame) for given in call.keywords)
@@ -51,12 +54,21 @@ def each_written_out(values: Values, call: ast.Call, frame: Frame) -> list[ast.C
 
 
 def _ways(values: Values, given: ast.keyword, frame: Frame) -> list[list[ast.keyword]]:
-    made = _written(values, given.value, frame) if given.arg is None else None
-    if made is None:
-        return [[given]]
-    spread = [_keywords(way) for way in ((made.body, made.orelse) if isinstance(made, ast.IfExp) else (made,))]
+    made = _each_written(values, given.value, frame) if given.arg is None else []
+    ways = [way for one in made for way in ((one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,))]
+    spread = [_keywords(way) for way in ways]
     known = [way for way in spread if way is not None]
-    return known if len(known) == len(spread) else [[given]]
+    return known if known and len(known) == len(spread) else [[given]]
+
+
+def _each_written(values: Values, node: ast.expr, frame: Frame) -> list[ast.expr]:
+    """All that is spread, as it is written down; empty where that is not known."""
+    body = values.body(frame.path)
+    if isinstance(node, ast.Name) and body is not None and body.definitions(frame.function).get(node.id):
+        changed = _changes(body, frame.function, node.id)
+        return [] if changed else body.assigned(frame.function, node.id, frame.at)
+    made = _written(values, node, frame)
+    return [made] if made is not None else []
 
 
 def spreads_keyword(values: Values, call: ast.Call, name: str, frame: Frame) -> bool:

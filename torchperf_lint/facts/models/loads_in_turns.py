@@ -1,4 +1,4 @@
-"""Models that are loaded for each input by what a loop calls, directly or in the constructor of a class of the project.
+"""Models that are loaded for each input by what a loop calls, itself or in the constructor of a class of the project.
 
     def measure(path):
         depth = Depth()                 # `Depth.__init__` reads the checkpoint
@@ -32,25 +32,26 @@ from torchperf_lint.facts.models.model_loads import (
     runs_straight,
 )
 from torchperf_lint.facts.syntax.arguments import arguments
-from torchperf_lint.facts.syntax.chains import last_part
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.model import Confidence
 
 _CHANGES = frozenset("fit train finetune train_model parameters load_state_dict backward".split())
+_STORES = frozenset("append add put setattr setdefault extend insert".split())
 _READ = frozenset({"torch.load", "safetensors.torch.load_file"})
 
 
 class LoadInTurns(NamedTuple):
-    """A constructor that loads, in code that a loop runs for each of its inputs."""
+    """A load, or a constructor that loads, in code that a loop runs for each of its inputs."""
 
     site: Site
     hot: Hot
-    inside: tuple[str, int, int]
-    """The path and place of the load itself."""
+    inside: tuple[str, int, int] | None
+    """Of a constructor: the path and place of the load itself."""
 
 
 def loads_in_turns(file: SourceFile) -> Iterator[LoadInTurns]:
-    """The calls of a file that make an object which loads the same each time, once a turn of a loop."""
+    """The calls of a file that load, or make an object which loads, the same each time, once a turn of a loop."""
     for site in file.calls_among([c for c in file.outline.calls if last_part(c.callee)[:1].isupper()]):
         loop = _loop(file, site)
         if loop is None or is_kept(file, site.call, site.function) or is_made_elsewhere(file, site):
@@ -58,9 +59,21 @@ def loads_in_turns(file: SourceFile) -> Iterator[LoadInTurns]:
         inside = _loads_within(file, site)
         if inside is None or _changes(file, site) or not _is_thrown_away(file, site):
             continue
-        when = f"in every turn of the loop at line {loop.lineno}"
-        because = f"it runs {when}, and loads the same each time"
-        yield LoadInTurns(site, Hot("eval", because, when, Confidence.LIKELY, file.path, loop.lineno), inside)
+        yield _in_turns(file, site, loop, inside)
+    for site in file.calls_among([c for c in file.outline.calls if last_part(c.callee) in NAMES and c.function > 0]):
+        if site.hot is not None or loaded(file, site) != "model" or loop_around(file, site) is not None:
+            continue  # what is hot, and what stands in the loop itself, is told as a load
+        loop = _loop(file, site)
+        if loop is None or is_kept(file, site.call, site.function) or is_made_elsewhere(file, site):
+            continue
+        if not _changes(file, site) and _is_used_up(file, site):
+            yield _in_turns(file, site, loop, None)
+
+
+def _in_turns(file: SourceFile, site: Site, loop: ast.For, inside: tuple[str, int, int] | None) -> LoadInTurns:
+    when = f"in every turn of the loop at line {loop.lineno}"
+    because = f"it runs {when}, and loads the same each time"
+    return LoadInTurns(site, Hot("eval", because, when, Confidence.LIKELY, file.path, loop.lineno), inside)
 
 
 def _loads_within(file: SourceFile, site: Site) -> tuple[str, int, int] | None:
@@ -101,6 +114,24 @@ def _is_thrown_away(file: SourceFile, site: Site) -> bool:
         return False
     reads = body.reads(site.function, target.id)
     return bool(reads) and all(_runs(around.parents.get(read), read, around.parents) for read in reads)
+
+
+def _is_used_up(file: SourceFile, site: Site) -> bool:
+    """Whether a function keeps what it loads under one name, which it only calls, asks and hands to other functions."""
+    around = file.enclosing(site.function)
+    statement = around.statement(site.call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    body = file.project.body(file.path)
+    if not isinstance(target, ast.Name) or body is None or len(body.definitions(site.function).get(target.id, ())) != 1:
+        return False
+    reads = body.reads(site.function, target.id)
+    return bool(reads) and all(_asks(around.parents.get(read), read) for read in reads)
+
+
+def _asks(parent: ast.AST | None, read: ast.Name) -> bool:
+    if isinstance(parent, ast.Call):
+        return parent.func is read or last_part(chain(parent.func)) not in _STORES
+    return isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load) and parent.attr not in _CHANGES
 
 
 def _runs(parent: ast.AST | None, read: ast.Name, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -30,7 +30,7 @@ _LOADERS = frozenset(
     "torch.hub.load torch.jit.load whisper.load_model clip.load open_clip.create_model_and_transforms "
     "open_clip.create_model_from_pretrained sentence_transformers.SentenceTransformer "
     "sentence_transformers.CrossEncoder transformers.pipeline transformers.pipelines.pipeline "
-    "faster_whisper.WhisperModel ultralytics.YOLO".split()
+    "faster_whisper.WhisperModel ultralytics.YOLO whisperx.load_model demucs.pretrained.get_model".split()
 )
 _PRETRAINED = "from_pretrained"
 _LOAD_STATE = "load_state_dict"

@@ -14,6 +14,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.outlines import anomalies, counted_turns, guards
 from torchperf_lint.facts.outlines.assignments import Assignments
 from torchperf_lint.facts.outlines.class_flags import ClassFlags
+from torchperf_lint.facts.outlines.cut_by_while import as_range
 from torchperf_lint.facts.outlines.documented import documented
 from torchperf_lint.facts.outlines.expressions import Expressions
 from torchperf_lint.facts.outlines.filled_elsewhere import Filling
@@ -223,7 +224,7 @@ class _Outliner:
         guard = guards.guard(node.test)
         if guard is not None and guard.kind == "debug" and not guard.otherwise:  # as long as somebody looks on
             context = self.notes.region(guard.kind, context, node.body, guard.text)
-        inside = self.loop(node, context, conditions.short(f"while {conditions.words(node.test)}"), None)
+        inside = self.loop(node, context, conditions.short(f"while {conditions.words(node.test)}"), as_range(node))
         self.expressions(node.test, inside)
         self.inner_block(node.orelse, context)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import Place, SourceFile
+from torchperf_lint.facts.reads.old_reads import old_reads
 from torchperf_lint.facts.reads.reads import conversion_readings, copy_readings, item_readings
 from torchperf_lint.facts.reads.truths import truths
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -37,6 +38,10 @@ def checks(file: SourceFile) -> Iterator[Check]:
             yield Check(site, operand, outer)
         elif _checks(operand):
             yield Check(site, operand, site.call)
+    for spot, operand, _read in old_reads(file):
+        outer = _check_of(file, spot)
+        if outer is not None:
+            yield Check(spot, operand, outer)
 
 
 def _checks(node: ast.AST) -> bool:

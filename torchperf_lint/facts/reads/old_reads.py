@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.files.source import SourceFile
@@ -33,13 +33,19 @@ def old_reads(file: SourceFile) -> Iterator[OldRead]:
     if not file.mentions((".data[0]",)):
         return
     for spot in hot_nodes(file, ast.Subscript):
-        operand = _read_so(spot.expression)
+        operand = _read_so(spot.expression, _trained_on(file, spot.function))
         read = hot_read(file, spot, operand) if operand is not None else None
         if operand is not None and read is not None:
             yield OldRead(spot, operand, read)
 
 
-def _read_so(node: ast.expr | ast.stmt) -> ast.expr | None:
+def _trained_on(file: SourceFile, function: int) -> Collection[str]:
+    """What a function runs `backward` on, which takes one number where it is given no gradient."""
+    body = file.project.body(file.path)
+    return body.backward_operands(function).keys() if body is not None else ()
+
+
+def _read_so(node: ast.expr | ast.stmt, trained: Collection[str]) -> ast.expr | None:
     """`loss` of `loss.data[0]`."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load) or not is_literal(node.slice, 0):
         return None
@@ -49,4 +55,4 @@ def _read_so(node: ast.expr | ast.stmt) -> ast.expr | None:
     of = held.value
     name = last_part(chain(of.func if isinstance(of, ast.Call) else of))
     reduced = isinstance(of, ast.Call) and not of.args and name in _REDUCTIONS
-    return of if reduced or _ONE_NUMBER.search(name) else None
+    return of if reduced or _ONE_NUMBER.search(name) or chain(of) in trained else None

@@ -21,6 +21,7 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.backward_factors import terms
 from torchperf_lint.facts.values.results import MODULE_NAME
+from torchperf_lint.facts.values.scaled_losses import ends_graph, reaches_backward
 from torchperf_lint.facts.values.value import Frame
 from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
@@ -159,7 +160,7 @@ class Grads:
             return self._parameter(name, frame, caller)
         found = [self._definition(d, frame, caller, body) for d in reaching if d.how not in _NO_GRAPH]
         carried = [graph for graph in found if graph is not None]
-        if not carried or any(_ends(d) for d in reaching):
+        if not carried or any(ends_graph(d) for d in reaching):
             return None
         return min(carried, key=lambda graph: graph.confidence.rank)
 
@@ -244,14 +245,7 @@ class Grads:
 
     def _is_same(self, written: str, frame: Frame, at: Position) -> bool:
         body = self.values.body(frame.path)
-        root = re.split(r"[.\[(]", written, maxsplit=1)[0]
-        if body is None:
-            return False
-        here, there = (body.reaching(frame.function, root, place) for place in (frame.at, at))
-        if here is None or there is None:
-            return here is there
-        ends = [d for d in here if root == written and _ends(d)]
-        return not ends and bool({d.at for d in here} & {d.at for d in there})
+        return body is not None and reaches_backward(body, frame.function, written, frame.at, at)
 
     # -- calls ---------------------------------------------------------------------------------------
 
@@ -380,16 +374,3 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.DictComp | ast.NamedExpr | ast.Starred | ast.Await):
         return [node.value]
     return []
-
-
-def _ends(d: Definition) -> bool:
-    """A binding that plainly ends the graph: `loss = loss.detach()`, `loss = float(loss)`."""
-    node = d.value
-    if d.how != "assign" or node is None:
-        return False
-    if isinstance(node, ast.Attribute):
-        return node.attr == "data"
-    if not isinstance(node, ast.Call):
-        return False
-    name = last_part(chain(node.func))
-    return name in ("detach", "item", "float", "tolist", "numpy") or chain(node.func).startswith("numpy.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
-from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH
+from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH, PICKS_BY_COPY
 from torchperf_lint.facts.bindings.same_binding import is_same
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.hotness.loader_loops import is_plural
@@ -56,6 +56,8 @@ _SETTINGS = pattern(
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
+_OF_COPIES = ("numpy", "data")
+"""What the host's copy of a tensor is asked for: whatever else has a `cpu` method, a module or a box, has neither."""
 _COMPUTES = pattern(
     r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$|^_?assign(?:_|$)"
 )
@@ -139,7 +141,7 @@ def _copied(name: str, frame: Frame, body: Body) -> Value | None:
     for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
         if attribute == "numpy" and _gives_way_to_arrays(body, frame.function, name, line):
             continue
-        if attribute in ("numpy", *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
+        if attribute in (*_OF_COPIES, *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     return None
@@ -181,12 +183,16 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
 
 
 def _picked_from(name: str, frame: Frame, body: Body) -> Value | None:
-    """A tensor, where an index that torch makes picks from it beside another: `x[rows, torch.arange(n)]`."""
-    line = body.array_like(frame.function, name + PICKED_BY_TORCH)
-    if line is None or not is_same(body, frame.function, name, frame.at, line):
-        return None
-    because = f"`{name}` is indexed by a tensor that torch makes (line {line})"
-    return tensor(ANYWHERE, because, Confidence.LIKELY)
+    """A tensor, where an index that torch makes picks from it beside another, `x[rows, torch.arange(n)]`; and one whose
+    copy on the host is an index itself, `table[x.cpu()]`."""
+    for marked, told in ((PICKED_BY_TORCH, "is indexed by a tensor that torch makes"), (PICKS_BY_COPY, _PICKS)):
+        line = body.array_like(frame.function, name + marked)
+        if line is not None and is_same(body, frame.function, name, frame.at, line):
+            return tensor(ANYWHERE, f"`{name}` {told} (line {line})", Confidence.LIKELY)
+    return None
+
+
+_PICKS = "is used as a tensor: its copy on the host is an index"
 
 
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
