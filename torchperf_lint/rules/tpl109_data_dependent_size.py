@@ -67,7 +67,10 @@ class DataDependentSize(SourceRule):
     all of them, a check that only raises; a
     mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
     from one row of a batch after the other, or the rows of one sample after the other; a step that looks for its own
-    number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count.
+    number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count; counts
+    of values that go to their places in a table, `seen[values] += counts`; a loop through the values that occur, `for c
+    in labels.unique()`, that reduces each one's rows; the largest few of what is selected; the tokens of a mask, found
+    anew in each attention layer.
     `unpad_sequence` by lengths on the device selects so from each sequence.
 
     ## Why it is slow
