@@ -11,28 +11,33 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.fixes.mask_shapes import missing_dimensions, tells_nans
+from torchperf_lint.facts.hotness.handed_on import hands_batches_on
 from torchperf_lint.facts.hotness.hot import place
 from torchperf_lint.facts.indexing.fixed_masks import fixed_in
 from torchperf_lint.facts.indexing.masks import is_mask
-from torchperf_lint.facts.indexing.selected import (
+from torchperf_lint.facts.indexing.purposes import (
     BY_GROUP,
     BY_ROW,
     CHECKED,
     COUNTED,
+    EACH_LAYER,
     FILLED,
     FIXED,
     FOUND,
     FULL,
+    GROUPS,
     LOST,
     ONE_A_ROW,
     ONE_ROW,
     OWN_STEP,
+    RANKED,
     REDUCED,
     SCATTERED,
     STEADY,
+    TALLIED,
     WRITTEN,
-    purpose,
 )
+from torchperf_lint.facts.indexing.selected import purpose
 from torchperf_lint.facts.indexing.selections import (
     CHANGE,
     DISTINCT,
@@ -44,6 +49,7 @@ from torchperf_lint.facts.indexing.selections import (
 )
 from torchperf_lint.facts.indexing.selections_again import is_used_again
 from torchperf_lint.facts.indexing.unpadded import Unpadded, unpadded
+from torchperf_lint.facts.indexing.value_loops import of_groups
 from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -61,7 +67,10 @@ class DataDependentSize(SourceRule):
     all of them, a check that only raises; a
     mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
     from one row of a batch after the other, or the rows of one sample after the other; a step that looks for its own
-    number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count.
+    number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count; counts
+    of values that go to their places in a table, `seen[values] += counts`; a loop through the values that occur, `for c
+    in labels.unique()`, that reduces each one's rows; the largest few of what is selected; the tokens of a mask, found
+    anew in each attention layer.
     `unpad_sequence` by lengths on the device selects so from each sequence.
 
     ## Why it is slow
@@ -158,7 +167,7 @@ class DataDependentSize(SourceRule):
         found = list(selections(file))
         causes: dict[object, str] = {}
         for selection in found:
-            what, again = purpose(selection), is_used_again(selection, found)
+            what, again = purpose(selection) or of_groups(selection, found), is_used_again(selection, found)
             what = _AGAIN if what is None and again else what
             for finding in self._judged(file, selection, what, again, found):
                 cause = _cause(selection, causes)
@@ -187,10 +196,12 @@ class DataDependentSize(SourceRule):
         self, file: SourceFile, selection: Selection, what: str | None, again: bool, found: list[Selection]
     ) -> Iterator[Finding]:
         spot = selection.spot
-        evaluates = spot.hot.kind == "eval" or spot.hot.evaluates
+        evaluates = spot.hot.evaluates or (
+            spot.hot.kind == "eval" and not hands_batches_on(spot.file.project, spot.hot)
+        )
         # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again, or
         # whose places a constant row takes.
-        unwanted = what in (COUNTED, FOUND, ONE_ROW, OWN_STEP) or again
+        unwanted = what in (COUNTED, FOUND, ONE_ROW, OWN_STEP, TALLIED) or again
         disputable = what is None or spot.hot.optional or (evaluates and not unwanted)
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
@@ -200,7 +211,7 @@ class DataDependentSize(SourceRule):
         mask = short(words(_as_mask(selection, what)))
         loop = fixed_in(selection) if what == FIXED else None
         within_a_step = loop is not None and not loop.hot
-        mild = disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP)
+        mild = disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP, GROUPS)
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
@@ -288,7 +299,8 @@ _INSTEAD: dict[str | None, str] = {
     "`x = torch.where({mask}, value, x)`",
     REDUCED: "reduce all elements: `torch.where({wide}, x, 0).sum()`, divided by `{whole}.sum()` for a mean; for an "
     "extreme, fill the others "
-    "with what never wins; of a `bincount`, set the `weights` of the others to 0",
+    "with what never wins, for a median with NaN, and take `nanmedian`; of a `bincount`, set the `weights` of the "
+    "others to 0",
     LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum()`, divided by '
     "`{whole}.sum()` for a mean; in a "
     "cross entropy, `ignore_index`",
@@ -309,6 +321,15 @@ _INSTEAD: dict[str | None, str] = {
     "twice, and not at each row",
     BY_GROUP: "sort by sample once, and cut the rows apart: `x[index.argsort()].split(index.bincount(minlength=n)"
     ".tolist())` waits once, and not for each sample; rows that lie sorted need no `argsort`",
+    GROUPS: "reduce the rows of all values at once: `values, place = {whole}.unique(return_inverse=True)` waits once, "
+    "and `index_add_` or `scatter_reduce_` by `place` for no value; where the values are numbers below a bound, "
+    "`{mask}` itself is the place",
+    EACH_LAYER: "all layers get the same mask: find the places once, before the first of them, and hand them on with "
+    "it",
+    TALLIED: "count at the places themselves, which have a size: `counts.index_add_(0, {whole}.flatten(), ones)`, with "
+    "a one for each element",
+    RANKED: "as many are taken whatever is selected: fill the others with what never wins, "
+    "`x.masked_fill(~{whole}, -inf)`, and take `topk` of all",
     FULL: "the mask cannot leave out any, or the shapes would not fit: number the rows, `x[torch.arange(len(n), "
     "device=n.device), n]`, or `x.gather(1, n[:, None])`",
     _AGAIN: "find the elements once, and take and store them by their indices: `rows = "

@@ -7,7 +7,8 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.indexing.selected import FOUND, purpose
+from torchperf_lint.facts.indexing.purposes import FOUND
+from torchperf_lint.facts.indexing.selected import purpose
 from torchperf_lint.facts.indexing.selections import selections
 
 RANKS = """

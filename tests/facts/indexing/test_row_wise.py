@@ -7,7 +7,8 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.indexing.selected import WRITTEN, purpose
+from torchperf_lint.facts.indexing.purposes import WRITTEN
+from torchperf_lint.facts.indexing.selected import purpose
 from torchperf_lint.facts.indexing.selections import STORE, selections
 
 CODE = """

@@ -7,7 +7,8 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.indexing.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, SCATTERED, WRITTEN, purpose
+from torchperf_lint.facts.indexing.purposes import CHECKED, COUNTED, FILLED, LOST, REDUCED, SCATTERED, WRITTEN
+from torchperf_lint.facts.indexing.selected import purpose
 from torchperf_lint.facts.indexing.selections import STORE, base_of, selections
 from torchperf_lint.facts.indexing.selections_again import together
 

@@ -39,16 +39,29 @@ def is_by_group(selection: Selection) -> bool:
     loop = next(spot.file.enclosing(spot.function).loops(spot.expression), None)
     if loop is None:
         return False
-    mask = _bound(selection)
-    if not isinstance(mask, ast.Compare) or len(mask.ops) != 1 or not isinstance(mask.ops[0], ast.Eq):
+    index = _of_turn(selection, loop)
+    return index is not None and (_counts_samples(loop) or _goes_through_values(loop, index))
+
+
+def of_loop(selection: Selection, loop: Loop, index: ast.expr) -> bool:
+    """Whether a selection is of the rows where an index has the value of a loop's turn, `x[index == value]`."""
+    spot = selection.spot
+    if not any(one is loop for one in spot.file.enclosing(spot.function).loops(spot.expression)):
         return False
+    compared = _of_turn(selection, loop)
+    return compared is not None and ast.dump(compared) == ast.dump(index)
+
+
+def _of_turn(selection: Selection, loop: Loop) -> ast.expr | None:
+    """The index of which a mask compares all values with that of a loop's turn, `index == value`."""
+    mask, spot = _bound(selection), selection.spot
+    if not isinstance(mask, ast.Compare) or len(mask.ops) != 1 or not isinstance(mask.ops[0], ast.Eq):
+        return None
     sides = (mask.left, mask.comparators[0])
     turn = [side for side in sides if isinstance(side, ast.Name) and side.id == chain(loop.target)]
     index = next((side for side in sides if side not in turn), None)
     changed = bound_by(spot.file, spot.function, loop)
-    if not turn or index is None or names_of(index) & changed:
-        return False
-    return _counts_samples(loop) or _goes_through_values(loop, index)
+    return index if turn and index is not None and not names_of(index) & changed else None
 
 
 def _goes_through_values(loop: Loop, index: ast.expr) -> bool:

@@ -17,7 +17,8 @@ from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.files.spots import Spot, hot_functions, spot_at
 from torchperf_lint.facts.indexing.masks import is_mask
-from torchperf_lint.facts.indexing.selected import FILLED, purpose
+from torchperf_lint.facts.indexing.purposes import FILLED
+from torchperf_lint.facts.indexing.selected import purpose
 from torchperf_lint.facts.indexing.selections import INDICES, selections
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.integer_indices import IntegerIndex, integer_index

@@ -50,6 +50,8 @@ def fits(selection: Selection, value: ast.expr, hops: int = _HOPS) -> bool:
     known = selection.spot.file.value(value, selection.spot)
     if known.kind == "plain":
         return True
+    if isinstance(value, ast.Attribute) and value.attr == "values" and isinstance(value.value, ast.Call):
+        return fits(selection, value.value, hops)  # `x[mask].max(1).values`
     if isinstance(value, ast.Attribute) and chain(value).startswith("self."):
         return known.kind == "tensor"  # a parameter or buffer: one row for all of them
     if isinstance(value, ast.Name) and hops > 0:

@@ -10,7 +10,7 @@ from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.literals import is_literal, literal_of
 
 _ALONG = frozenset(
-    "norm vector_norm softmax log_softmax normalize logsumexp mean sum prod amax amin std var".split()
+    "norm vector_norm softmax log_softmax normalize logsumexp mean sum prod amax amin max min median std var".split()
 )
 """What reduces or normalises along `dim`."""
 _PAIRS = frozenset("cosine_similarity pairwise_distance".split())

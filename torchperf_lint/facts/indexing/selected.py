@@ -3,62 +3,65 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.element_loops.searches import finds_one
 from torchperf_lint.facts.files.spots import Spot
 from torchperf_lint.facts.indexing.columns import taken_by_columns, taken_by_names
+from torchperf_lint.facts.indexing.compared import is_called_loss, is_loss
+from torchperf_lint.facts.indexing.each_layer import is_found_in_each_layer
 from torchperf_lint.facts.indexing.fixed_masks import fixed_in
+from torchperf_lint.facts.indexing.given_to_helpers import uses_in_helper
 from torchperf_lint.facts.indexing.group_masks import is_by_group, is_full
 from torchperf_lint.facts.indexing.one_row_stored import is_one_row
 from torchperf_lint.facts.indexing.own_steps import finds_own_step
 from torchperf_lint.facts.indexing.picked import ELEMENTWISE, fits, is_by_mask, is_larger_of_two
+from torchperf_lint.facts.indexing.purposes import (
+    BY_GROUP,
+    BY_ROW,
+    CHECKED,
+    COUNTED,
+    EACH_LAYER,
+    FILLED,
+    FIXED,
+    FOUND,
+    FULL,
+    LOST,
+    ONE_A_ROW,
+    ONE_ROW,
+    OWN_STEP,
+    RANKED,
+    REDUCED,
+    SCATTERED,
+    STEADY,
+    TALLIED,
+    WRITTEN,
+)
 from torchperf_lint.facts.indexing.put_back import is_unreduced, lays_out, puts_back, scatters_back
+from torchperf_lint.facts.indexing.ranked import takes_largest
 from torchperf_lint.facts.indexing.row_masks import is_by_row
 from torchperf_lint.facts.indexing.scattered import is_scattered
 from torchperf_lint.facts.indexing.selections import CHANGE, DISTINCT, INDICES, STORE, Selection, stored_value
 from torchperf_lint.facts.indexing.steady_masks import is_steady
+from torchperf_lint.facts.indexing.taken_whole import keeps_first, takes_by
+from torchperf_lint.facts.indexing.tallied import is_tallied
 from torchperf_lint.facts.outlines.complaints import leaves, only_complains
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
-from torchperf_lint.facts.syntax.syntax import first_part, names_of
-from torchperf_lint.patterns import pattern
+from torchperf_lint.facts.syntax.syntax import names_of
 
-REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
-"""A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
-only fill in a number; it only raises or is told; only how many there are is computed with."""
-SCATTERED, STEADY, BY_ROW, ONE_A_ROW = "scattered", "steady", "by row", "one a row"
-"""Values that lie one after the other already are laid out by the mask; no data decide over the mask; a loop selects
-from one row after the other; of what is selected of each row one is taken, `x[ends].view(n, -1, d)[:, -1]`."""
-BY_GROUP, FULL, FIXED = "by group", "full", "fixed"
-"""A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out; it is
-the same in every turn of the loop around."""
-FOUND, ONE_ROW, OWN_STEP = "found", "one row", "own step"
-"""The place of one element is read: `(order == wanted).nonzero().item()`; one constant row goes to all places; a step
-looks for its own number."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
+_ENDS = (WRITTEN, SCATTERED, LOST, REDUCED, RANKED, FILLED, COUNTED, CHECKED, ONE_A_ROW)
+"""The first of them that one use has speaks for all."""
 _STEPS = 12
 _HOPS = 3
 
-_REDUCING = frozenset("sum mean max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split())
+_REDUCING = frozenset(
+    "sum mean median max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split()
+)
 _SIZES = frozenset({"numel", "nelement", "size", "shape", "__len__"})
 _RESHAPES = frozenset({"view", "reshape", "squeeze", "flatten"})
 """What makes the one column that `nonzero` gives of a mask with one dimension a row of indices."""
-_LOSSES = pattern(
-    r"^(?:cross_entropy|nll_loss|kl_div|l1_loss|mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy\w*|"
-    r"gaussian_nll_loss|poisson_nll_loss|cosine_similarity)$"
-)
-_LOSS_CLASSES = pattern(
-    r"^torch\.nn\.(?:modules\.loss\.)?(?:CrossEntropy|NLL|KLDiv|L1|MSE|SmoothL1|Huber|BCE|BCEWithLogits|GaussianNLL|"
-    r"PoissonNLL)Loss\(\)$"
-)
-_CALLED_LOSS = pattern(
-    r"^(?:crit|criteri(?:on|a)\w*|loss_(?:fn|fct|func|function|module|f)|(?:ce|bce|mse|l1|l2|nll|cls|reg)_?(?:loss|crit)\w*|"
-    r"cross_entropy_loss|(?:ce|bce|mse|l1|nll))$",
-    re.IGNORECASE,
-)
-"""Losses of single elements by what they are called, whatever they are made of: they compare two tensors."""
 
 
 def purpose(selection: Selection) -> str | None:
@@ -70,6 +73,8 @@ def purpose(selection: Selection) -> str | None:
         return FIXED
     if finds_own_step(selection):
         return OWN_STEP
+    if is_tallied(selection):
+        return TALLIED
     found = _by_its_uses(selection, node)
     if found is None and selection.form == INDICES and _finds_one_each_turn(selection, node):
         return FOUND
@@ -87,7 +92,13 @@ def _finds_one_each_turn(selection: Selection, node: ast.expr) -> bool:
     return any(mask & names_of(loop.target) for loop in loops) and finds_one(file, function, node)
 
 
-_BY_THE_MASK = {STEADY: is_steady, FULL: is_full, BY_ROW: is_by_row, BY_GROUP: is_by_group}
+_BY_THE_MASK = {
+    STEADY: is_steady,
+    FULL: is_full,
+    BY_ROW: is_by_row,
+    BY_GROUP: is_by_group,
+    EACH_LAYER: is_found_in_each_layer,
+}
 """What a selection is by its mask alone, whatever becomes of the elements."""
 
 
@@ -109,13 +120,11 @@ def _by_its_uses(selection: Selection, node: ast.expr) -> str | None:
 
 
 def _decided(ends: set[str], form: str) -> str | None:
-    if _OTHER in ends or ends <= {_GUARD, _UNREDUCED}:
-        return None
+    if _OTHER in ends or ends <= {_GUARD, _UNREDUCED} or ends >= {RANKED, COUNTED}:
+        return None  # as many as a share of what is selected have to be counted
     if form == DISTINCT:
         return CHECKED if ends <= {CHECKED, _GUARD} else None
-    return next(
-        (end for end in (WRITTEN, SCATTERED, LOST, REDUCED, FILLED, COUNTED, CHECKED, ONE_A_ROW) if end in ends), None
-    )
+    return next((end for end in _ENDS if end in ends), None)
 
 
 class _Uses:
@@ -144,6 +153,9 @@ class _Uses:
                 return self._of_places(taken, hops, counts)
             if isinstance(parent, ast.Tuple):
                 return self._unpacked(parent, current, hops, counts)
+            inside = self._in_helper(parent, current, hops, counts)
+            if inside and _OTHER not in inside:
+                return inside
             found = self._step(parent, current, counts)
             if isinstance(found, str):
                 return {found}
@@ -152,6 +164,14 @@ class _Uses:
             counts = counts or self._is_size(parent, current)
             current = found
         return {_OTHER}
+
+    def _in_helper(self, call: ast.AST | None, given: ast.AST, hops: int, counts: bool) -> set[str]:
+        """Where the uses end that a helper of the file makes of what it is given."""
+        found = uses_in_helper(self.spot, call, given) if hops > 0 else None
+        if found is None:
+            return set()
+        inside = _Uses(self.selection._replace(spot=self.spot._replace(function=found.function)))
+        return set().union(*(inside.ends(use, hops - 1, counts) for use in found.uses))
 
     def _step(self, parent: ast.AST | None, node: ast.AST, counts: bool) -> str | ast.AST | None:
         """One node up: the node that holds the value now, how it ended, or None."""
@@ -187,7 +207,7 @@ class _Uses:
             return parent
         call = self.around.parents.get(parent)
         if not isinstance(call, ast.Call) or call.func is not parent:
-            return parent if parent.attr in ("data", "T") else None
+            return parent if parent.attr in ("data", "T", "values") else None
         name = parent.attr.rstrip("_")
         if parent.attr in ("fill_", "zero_") and isinstance(self.around.parents.get(call), ast.Expr):
             return FILLED  # of what a mask selects, which is a copy: what is filled is lost
@@ -201,6 +221,8 @@ class _Uses:
             return call
         if name in _REDUCING:
             return self._reduced(call, call.args)
+        if takes_largest(self.selection, call, name, call.args, self._uses):
+            return RANKED
         if self.selection.form == DISTINCT and name in ("tolist", "cpu", "item"):
             return call
         return None
@@ -236,12 +258,10 @@ class _Uses:
             return call
         if name == "print":
             return CHECKED
-        if name == api.VARIABLE or (self.selection.form == INDICES and _takes_by(call, node)):
+        if name == api.VARIABLE or (self.selection.form == INDICES and takes_by(call, node)):
             return call
         denoted = self.spot.file.denotes(call.func, self.spot) or ""
-        if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):
-            return LOST
-        if self.selection.form not in (INDICES, DISTINCT) and _CALLED_LOSS.match(name) and _compares_two(call):
+        if is_loss(denoted) or (self.selection.form not in (INDICES, DISTINCT) and is_called_loss(name, call)):
             return LOST
         of_torch = api.is_torchs_own(denoted)
         own_method = isinstance(call.func, ast.Attribute) and not denoted
@@ -250,6 +270,8 @@ class _Uses:
         elementwise = (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self.")
         if elementwise or is_larger_of_two(self.selection, call):
             return call
+        if of_torch and node is call.args[0] and takes_largest(self.selection, call, name, call.args[1:], self._uses):
+            return RANKED
         return self._reduced(call, call.args[1:]) if of_torch and name in _REDUCING else None
 
     def _fills(self, call: ast.Call, name: str, node: ast.AST) -> bool:
@@ -270,7 +292,7 @@ class _Uses:
                 return parent  # `torch.where(m)[0]`
             if counts:
                 return parent  # `x.shape[0]`
-            return parent if not self.axis and _keeps_first(parent.slice) else None
+            return parent if not self.axis and keeps_first(parent.slice) else None
         if self.selection.form != INDICES:
             return None
         if isinstance(parent.ctx, ast.Load):
@@ -372,26 +394,3 @@ class _Uses:
         if isinstance(target, ast.Tuple) and len(target.elts) == 1 and self.selection.form == INDICES:
             target = target.elts[0]
         return target.id if isinstance(target, ast.Name) else None
-
-
-def _compares_two(call: ast.Call) -> bool:
-    """Whether a loss is given two tensors at least, predictions and what they should be."""
-    return sum(not isinstance(argument, ast.Constant) for argument in call.args) > 1
-
-
-def _takes_by(call: ast.Call, node: ast.AST) -> bool:
-    """`torch.index_select(x, 0, rows)`, `x.index_select(0, rows)`, `x.gather(0, rows)`: what `x[rows]` is."""
-    if last_part(chain(call.func)) not in ("index_select", "gather"):
-        return False
-    named = {k.arg: k.value for k in call.keywords}
-    index = named.get("index", call.args[-1] if call.args else None)
-    dim = named.get("dim", call.args[-2] if len(call.args) > 1 else None)
-    given = node.value if isinstance(node, ast.keyword) else node
-    return index is given and isinstance(dim, ast.Constant) and dim.value == 0
-
-
-def _keeps_first(index: ast.expr) -> bool:
-    """`sel[:, 0]`, `sel[..., None]`: the selected elements stay one beside the other."""
-    first = first_part(index)
-    whole = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
-    return whole or (isinstance(first, ast.Constant) and first.value is ...)

@@ -73,20 +73,20 @@ def base_of(selection: Selection) -> Value | None:
 
 
 def base_beside(selection: Selection, found: Sequence[Selection]) -> Value | None:
-    """What `base_of` gives, or a tensor, where the same mask selects from one on the device elsewhere: what one mask
-    selects from lies together."""
-    value = base_of(selection)
-    spot = selection.spot
-    if value is not None or spot.file.value(selection.base, spot).kind != "unknown":
+    """What `base_of` gives, or a tensor, where the same mask selects from one that is surer to be on the device: what
+    one mask selects from lies together."""
+    value, spot = base_of(selection), selection.spot
+    unsure = value is not None and value.confidence is Confidence.POSSIBLE
+    if not unsure and (value is not None or spot.file.value(selection.base, spot).kind != "unknown"):
         return value
     for other in found:
         alike = other is not selection and (other.spot.function, other.key) == (spot.function, selection.key)
         beside = base_of(other) if alike else None
-        if beside is not None:
+        if beside is not None and (value is None or beside.confidence is not Confidence.POSSIBLE):
             name = ast.unparse(other.base)
             told = f"the same mask selects from `{name}`, a tensor: {beside.because}"
             return beside.weaker(Confidence.LIKELY).with_reason(told)
-    return None
+    return value
 
 
 def _subscript(node: ast.Subscript) -> list[ast.expr]:
