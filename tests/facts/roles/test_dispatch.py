@@ -232,6 +232,17 @@ COLD = {
                 for m in model.modules():
                     m.register_forward_hook(watch)
         """,
+    "hook that writes pictures": """
+        import cv2
+
+        def watch(module, inputs, output):
+            if output.amax() > 0:  # <-
+                cv2.imwrite(f"{module.name}.jpg", output.cpu().numpy())
+
+        def install(model):
+            for m in model.modules():
+                m.register_forward_hook(watch)
+        """,
     "handler of every hundredth iteration": """
         from ignite.engine import Events
 

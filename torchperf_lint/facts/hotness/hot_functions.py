@@ -38,6 +38,8 @@ MAX_CALL_DEPTH = 8
 MANY_CALLS = 6
 """From so many calls on a loop is too far away to be why a line runs: readers agreed with no such reason."""
 
+_PICTURES = frozenset({"imwrite", "imsave", "savefig", "save_image", "write_png", "write_jpeg"})
+
 
 class HotFunctions:
     """What hotness spreads to from loops and roles, worked out once for the whole project."""
@@ -110,11 +112,16 @@ class HotFunctions:
             return True
         if key in self.dispatch.hooked:
             told = f"{key.path.rpartition('/')[2]} {self.index.function(key).qualname}"
-            return bool(MEASURES_MODULES.search(told) or NOT_TRAINING_NAME.search(self.index.function(key).name))
+            named = MEASURES_MODULES.search(told) or NOT_TRAINING_NAME.search(self.index.function(key).name)
+            return bool(named) or self._saves_pictures(key)
         cold = is_cold(self.index, key, called, self.hotness.loops.training.trains(key, 1) is not None)
         if not cold or not called:
             return cold
         return not makes_beginnings(self.index, self.hotness.callers, key) and not self._is_of_a_turn(key)
+
+    def _saves_pictures(self, key: FunctionKey) -> bool:
+        """Whether a hook writes pictures of what it is given, for people who look at a model."""
+        return any(last_part(call.callee) in _PICTURES for call in self.index.calls_in(key))
 
     def _is_of_a_turn(self, key: FunctionKey) -> bool:
         """Whether a hot loop defines a function anew in each turn: whatever it is called, it is for that turn."""
