@@ -48,6 +48,14 @@ HOT = {
 }
 
 COLD = {
+    "which inputs count": """
+        import torch
+        def gradient_importance(wrapper, rows, device):
+            model = wrapper.module.eval()
+            inputs = torch.tensor(rows, requires_grad=True, device=device)
+            model(inputs).sum().backward()
+            return inputs.grad.abs().mean(0).cpu().numpy()  # <-
+        """,
     "a search that an optimizer does": """
         import torch
         def craft(model, x, y):

@@ -159,7 +159,8 @@ class Doing:
 
 _ASKS_FOR_GRADIENTS = pattern(
     r"(?:^|_)(?:get|compute|calc(?:ulate)?|loss|class|input)_(?:\w+_)?(?:grads?|gradients?)$|^(?:grads?|gradients?)$"
-    r"|saliency|(?:^|_)(?:attribut(?:e|ions?)|explain|relevance)(?:_|$)",
+    r"|saliency|(?:^|_)(?:attribut(?:e|ions?)|explain|relevance)(?:_|$)"
+    r"|(?:^|_)(?:grad(?:ient)?|feature|input|neuron|token)_importances?(?:_|$)",
     re.IGNORECASE,
 )
 _ITSELF = ("self", "self.forward")
