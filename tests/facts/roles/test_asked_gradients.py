@@ -51,9 +51,10 @@ COLD = {
     "which inputs count": """
         import torch
         def gradient_importance(wrapper, rows, device):
-            model = wrapper.module.eval()
-            inputs = torch.tensor(rows, requires_grad=True, device=device)
-            model(inputs).sum().backward()
+            model = wrapper.module()
+            inputs = torch.tensor(rows, requires_grad=True).to(device)
+            found = model.encoder(inputs)
+            found.sum().backward()
             return inputs.grad.abs().mean(0).cpu().numpy()  # <-
         """,
     "a search that an optimizer does": """
