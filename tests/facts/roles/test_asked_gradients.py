@@ -48,15 +48,6 @@ HOT = {
 }
 
 COLD = {
-    "which inputs count": """
-        import torch
-        def gradient_importance(wrapper, rows, device):
-            model = wrapper.module()
-            inputs = torch.tensor(rows, requires_grad=True).to(device)
-            found = model.encoder(inputs)
-            found.sum().backward()
-            return inputs.grad.abs().mean(0).cpu().numpy()  # <-
-        """,
     "a search that an optimizer does": """
         import torch
         def craft(model, x, y):
@@ -105,3 +96,21 @@ def test_who_asks_for_gradients_is_hot(code):
 def test_other_functions_are_not(code):
     hot = hot_at(code)
     assert hot is None or "nothing in the project calls" not in hot.because
+
+
+WHICH_COUNT = """
+import torch
+def {name}(wrapper, rows, device):
+    model = wrapper.module()
+    inputs = torch.tensor(rows, requires_grad=True).to(device)
+    found = model.encoder(inputs)
+    found.sum().backward()
+    return inputs.grad.abs().mean(0).cpu().numpy()  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("gradient_importance", False), ("feature_importances", False), ("move", True)]
+)
+def test_who_asks_which_inputs_count_trains_nothing(name, steps):
+    assert (hot_at(WHICH_COUNT.format(name=name)) is not None) is steps
