@@ -10,10 +10,10 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.fixes.mask_shapes import missing_dimensions, tells_nans
 from torchperf_lint.facts.hotness.handed_on import hands_batches_on
 from torchperf_lint.facts.hotness.hot import place
 from torchperf_lint.facts.indexing.fixed_masks import fixed_in
+from torchperf_lint.facts.indexing.mask_shapes import missing_dimensions, tells_nans
 from torchperf_lint.facts.indexing.masks import is_mask
 from torchperf_lint.facts.indexing.purposes import (
     BY_GROUP,
@@ -197,7 +197,7 @@ class DataDependentSize(SourceRule):
     ) -> Iterator[Finding]:
         spot = selection.spot
         evaluates = spot.hot.evaluates or (
-            spot.hot.kind == "eval" and not hands_batches_on(spot.file.project, spot.hot)
+            spot.hot.kind == "eval" and not hands_batches_on(spot.file.project.index, spot.hot)
         )
         # Who evaluates may want what is selected; nobody wants the elements of what is only counted, or found again, or
         # whose places a constant row takes.

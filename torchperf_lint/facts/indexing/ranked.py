@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from torchperf_lint.facts.fixes.mask_shapes import missing_dimensions
+from torchperf_lint.facts.indexing.mask_shapes import missing_dimensions
 from torchperf_lint.facts.indexing.selections import LOAD, Selection
 from torchperf_lint.facts.syntax.enclosing import Enclosing
 

@@ -7,7 +7,7 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.fixes.mask_shapes import missing_dimensions, tells_nans
+from torchperf_lint.facts.indexing.mask_shapes import missing_dimensions, tells_nans
 from torchperf_lint.facts.indexing.selections import selections
 
 
