@@ -68,7 +68,7 @@ class Aftermath:
         return scope
 
     def _belongs_to(self, scope: Scope) -> None:
-        for counter, (_, count, steps) in self.scope.touched.items():
+        for counter, (_, count, steps) in self.scope.touched.copy().items():
             known = scope.touched.setdefault(counter, [0, 0, 0])
             before, turn, step = self._before(counter)
             known[0] += before is not scope or turn != scope.turn

@@ -94,8 +94,9 @@ class Scope:
         is used.
         """
         earlier = self.turn - 1
-        last = {counter.turn for counter in self.touched if counter.scope is self}
-        always = earlier > 1 and any(turns == earlier for turns, *_ in self.touched.values())
+        touched = self.touched.copy()  # at once: another thread may have an event meanwhile
+        last = {counter.turn for counter in touched if counter.scope is self}
+        always = earlier > 1 and any(turns == earlier for turns, *_ in touched.values())
         if always and self.turn not in last and not self.fed:
             self.batches -= 1
 
@@ -113,7 +114,7 @@ class Totals:
 
     def take(self, scope: Scope, *, root: bool = False) -> Iterator[Counter]:
         """Take over what the scope has gathered, and credit the counters with it."""
-        for counter, (turns, count, steps) in scope.touched.items():
+        for counter, (turns, count, steps) in scope.touched.copy().items():
             if self._kind == TRAINING:
                 counter.train_turns += turns
                 counter.trained += count
