@@ -221,22 +221,24 @@ def blend(image, other):
 TABLES = "import torch\n\ndef {}(image):\n    return torch.zeros(len(image)).to(image.device)\n"
 
 
-def far_from_a_guess(name: str, offered: str = "") -> tuple[Hot, Hot]:
+def far_from_a_guess(name: str, offered: str = "", package: str = "lib") -> tuple[Hot, Hot]:
     """Why a line is hot that an operation which nobody calls gets to in another file, and how that is weighed."""
+    tables = f"{package}/tables.py"
     texts = {
-        "lib/__init__.py": offered,
-        "lib/blend.py": OPERATION.replace("table(", f"{name}(").replace("import table", f"import {name}"),
-        "lib/tables.py": TABLES.format(name),
+        f"{package}/__init__.py": offered,
+        f"{package}/blend.py": OPERATION.replace("table(", f"{name}(").replace("import table", f"import {name}"),
+        tables: TABLES.format(name),
     }
-    file = SourceFile(Project.of_texts(texts), "lib/tables.py", texts["lib/tables.py"])
+    file = SourceFile(Project.of_texts(texts), tables, texts[tables])
     (site,) = file.hot_calls("to")
-    hotness, key = file.project.hotness, FunctionKey("lib/tables.py", site.function)
+    hotness, key = file.project.hotness, FunctionKey(tables, site.function)
     assert site.hot is not None
     return site.hot, hotness.unmentioned.whoever_runs_it(site.hot, key, hotness.seldom.is_seldom(key))
 
 
-def test_what_a_package_offers_at_its_root_leads_as_far_as_it_goes():
-    told, _ = far_from_a_guess("table", "from .blend import blend\n")
+@pytest.mark.parametrize("package", ["lib", "src/lib"])
+def test_what_a_package_offers_at_its_root_leads_as_far_as_it_goes(package: str):
+    told, _ = far_from_a_guess("table", "from .blend import blend\n", package)
     assert told.confidence is Confidence.LIKELY
 
 

@@ -180,7 +180,9 @@ class HotFunctions:
         record = self.index.function(FunctionKey(site.path, site.call.function))
         if record.class_index >= 0 or record.parent > 0:
             return False
-        outline = self.index.outlines.get(f"{site.path.partition('/')[0]}/__init__.py")
+        folders = site.path.split("/")[:-1]
+        roots = ("/".join((*folders[:n], "__init__.py")) for n in range(1, len(folders) + 1))
+        outline = next((found for root in roots if (found := self.index.outlines.get(root)) is not None), None)
         return outline is not None and record.name in outline.imports
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
