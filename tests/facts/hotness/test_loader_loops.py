@@ -104,3 +104,29 @@ def test_a_driver_of_remote_workers_computes_nothing(imported, more, hot):
 def test_a_module_of_the_project_that_is_called_ray_is_another(own, imported, hot):
     files = {own: "class RayBundle: ...", "b.py": DRIVER.format(imported=imported, more="")}
     assert (hot_at(files) is not None) is hot
+
+
+NAIVE = """
+    def naive(self, ranker, data):
+        total = 0.0
+        for qid, rankings, stds in data:
+            rankings, stds = rankings.to(self.device), stds.to(self.device)
+            {taken} = {call}
+            total += loss.item()  # <-
+        return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "call", "when"),
+    [
+        ("loss, stop", "ranker.train(rankings, stds, qid=qid)", "every training step"),
+        ("loss", "ranker.train_step(rankings, stds)", "every training step"),
+        ("loss", "ranker.trained(rankings, stds)", None),
+        ("loss", "ranker.score(rankings, stds)", None),
+        ("score", "ranker.train(rankings, stds)", None),
+    ],
+)
+def test_a_loss_of_what_trains_on_what_is_moved_is_a_step(taken, call, when):
+    hot = hot_at(NAIVE.replace("{taken}", taken).replace("{call}", call))
+    assert (hot and hot.when.partition(" (")[0]) == when

@@ -171,6 +171,8 @@ OFTEN = [
     "step % 10 == 0 or targets is None",
     "step % 10 == 0 or self.targets is not None",
     "main and not debug",
+    "not is_first_step and scores is not None",
+    "training and not self.should_log",
     "main and (not is_debug) and use_wandb",
     "amp and not save_memory",
     "x.shape[1] == self.channels",

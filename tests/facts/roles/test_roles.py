@@ -109,6 +109,9 @@ HOOKS = {
         + method("class Dice(CumulativeIterationMetric)", "_compute_tensor(self, y)"),
     ),
     "a meter in lower case": ("update", method("class average_meter", "update(self, x)")),
+    "what gathers losses": ("update", method("class EpochResult", "update(self, batch, loss, labels, outputs)")),
+    "what draws tokens": ("rollout", "import torch\n" + method("class Pipe", "sample_logits(self, logits, top_p=0.9)")),
+    "a function that draws": ("rollout", "import torch\ndef top_k(logits, temperature, top_k):\n    print(1)  # <-\n"),
     "ignite's function": ("step", "def work(engine, batch):\n    print(batch)  # <-\n"),
     "ignite's function inside another": (
         "step",
@@ -221,6 +224,8 @@ def auc(x: torch.Tensor) -> torch.Tensor:
     "a callback's end of an epoch": CALLBACK + method("class A(Callback)", "after_epoch(self)"),
     "a callback's set-up": CALLBACK + method("class A(Callback)", "before_fit(self)"),
     "update of parameters": method("class ParameterTable", "update(self, x)"),
+    "update by a loss alone": method("class Schedule", "update(self, loss)"),
+    "a loss of sampled classes": "import torch\ndef sampled(logits, labels):\n    print(1)  # <-\n",
     "update of something asymmetric": method("class Asymmetric", "update(self, x)"),
     "accumulate of something else": method("class Gradients", "accumulate(self, x)"),
     "compute of a metric": method("class AccuracyMetric", "compute(self)"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.copies.uploaded import below_comparison, below_reductions, uploaded_in, uploaded_on
+from torchperf_lint.facts.copies.worked_out import worked_out
 from torchperf_lint.facts.files.hot_callers import hot_callers
 from torchperf_lint.facts.files.source import Place, SourceFile
 
@@ -17,11 +18,12 @@ from torchperf_lint.facts.files.source import Place, SourceFile
 def uploaded_here_or_before(file: SourceFile, place: Place, node: ast.expr) -> int | None:
     """The line, of the same file, that uploads what an expression is, reduces, or compares with a number.
 
-    In the function around, or where that is called.
+    In the function around, or where that is called; or that puts the one number there that it is worked out of.
     """
     node = below_reductions(below_comparison(node))
     line = uploaded_on(file, place, node)
-    return line if line is not None else _by_callers(file, place, node)
+    line = line if line is not None else _by_callers(file, place, node)
+    return line if line is not None else worked_out(file, place, node)
 
 
 def _by_callers(file: SourceFile, place: Place, node: ast.expr) -> int | None:

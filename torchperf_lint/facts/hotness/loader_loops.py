@@ -27,6 +27,8 @@ _TRAINING_NAME = pattern(
     r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
 )
 _TRAINING_CALL = pattern(r"^(?:zero_grad|clip_grad_(?:norm|value)_)$|(?:^|_)(?:train|optimi[sz]e|learn|fit)(?:_|$)")
+_LOSS = pattern(r"(?:^|_)loss(?:es)?(?:_|$)")
+_TRAINS = pattern(r"\w\.(?:train|learn|optimi[sz]e|fit)(?:_(?:on_)?(?:step|batch|op))?\(\)")
 _OF_A_LOADER = pattern(r"\(\)\.(?:dataset|sampler|batch_sampler|generator|collate_fn)\b")
 """What a loader has: going over its data set takes single samples, or the parts of it."""
 _LOADERS = (
@@ -186,23 +188,40 @@ class LoaderLoops:
     def over_moved(self, path: str, index: int) -> Loop | None:
         """`for x, y in anything: model(x.to(device))` without gradients, and `x = next(anything)`: a batch a turn.
 
-        Without gradients whatever is called may be the model; elsewhere its name has to say so.
+        Without gradients whatever is called may be the model; elsewhere its name has to say so. With them the loop
+        trains, where what is called to train gives a loss: `loss = ranker.train(x.to(device), y)`.
         """
         calls = self.calls.all_in(path, index)
         moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
         parts = _OF_PARTS.search(self.index.outlines[path].regions[index].detail)
-        if not moves or parts or not self._evaluates(path, index):
+        if not moves or parts:
+            return None
+        trains = not self._evaluates(path, index) and self._takes_a_loss(path, index)
+        models = trains or (self._evaluates(path, index) and self._calls_a_model(path, index, calls))
+        if not models:
             return None
         taken, called = self._taken_each_turn(path, index, calls), {call.callee for call in calls}
-        models = any(MODEL_NAME.search(callee) or _OTHER_MODEL.search(callee) for callee in called)
-        runs = any(_RUNS.match(callee) and callee not in _BUILTINS for callee in called)
-        for move in moves if models or (runs and self._runs_without_grad(path, index)) else ():
+        for move in moves:
             name = move.callee.partition(".")[0].partition("[")[0]
             if name in taken - called:
                 because = f"moves each `{name}` to the device (line {move.line})"
                 head = self.index.outlines[path].regions[index].head
-                return Loop("eval", because, Confidence.LIKELY, head, EVERY_BATCH)
+                kind, when = ("step", EVERY_STEP) if trains else ("eval", EVERY_BATCH)
+                return Loop(kind, because, Confidence.LIKELY, head, when)
         return None
+
+    def _calls_a_model(self, path: str, index: int, calls: list[Call]) -> bool:
+        called = {call.callee for call in calls}
+        if any(MODEL_NAME.search(callee) or _OTHER_MODEL.search(callee) for callee in called):
+            return True
+        runs = any(_RUNS.match(callee) and callee not in _BUILTINS for callee in called)
+        return runs and self._runs_without_grad(path, index)
+
+    def _takes_a_loss(self, path: str, index: int) -> bool:
+        """Whether each turn binds a loss to what is called to train, by their names: no mode is set by that."""
+        outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
+        inside = (b for b in outline.bindings if b.function == region.function and self._is_in(b.line, region))
+        return any(_LOSS.search(b.target) and _TRAINS.search(b.value) for b in inside)
 
     def _taken_each_turn(self, path: str, index: int, calls: list[Call]) -> set[str]:
         outline = self.index.outlines[path]

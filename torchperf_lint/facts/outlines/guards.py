@@ -257,8 +257,10 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind(test)
     if isinstance(test, ast.UnaryOp):
         kind = _kind_of_one(test.operand)
-        # `main and not debug` is what runs every day; `main and not step % n` is as rare as `step % n == 0`.
-        return None if isinstance(test.op, ast.Not) and kind in _SWITCHED_OFF else kind
+        # `main and not debug` is what runs every day, and so is `main and not is_first_step`; `main and not step % n`
+        # is as rare as `step % n == 0`.
+        off = kind in _SWITCHED_OFF or (kind == "cadence" and isinstance(test.operand, ast.Name | ast.Attribute))
+        return None if isinstance(test.op, ast.Not) and off else kind
     if _asks_for_frequencies(test):
         return None
     if isinstance(test, ast.Name) and test.id in _LOG_FLAGS:

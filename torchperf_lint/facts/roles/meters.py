@@ -29,7 +29,17 @@ def is_meter(index: Index, cls: Thing) -> bool:
     methods = index.record(cls).methods
     if "update" not in methods or "forward" in methods or _MAPPING & methods.keys():
         return False
-    return any(_MEASURED.search(name) for name in methods)
+    gives = any(_MEASURED.search(name) for name in methods)
+    return gives or _takes_a_loss(index, FunctionKey(cls.path, methods["update"]))
+
+
+def _takes_a_loss(index: Index, key: FunctionKey) -> bool:
+    """Whether a method takes the loss of a batch beside what it was computed of: `update(loss, labels, outputs)`."""
+    given = {parameter.name for parameter in index.function(key).parameters}
+    return "loss" in given and not given.isdisjoint(_OF_A_BATCH)
+
+
+_OF_A_BATCH = frozenset("batch labels targets target preds predictions outputs output logits".split())
 
 
 def follows_objects(index: Index, cls: Thing) -> bool:

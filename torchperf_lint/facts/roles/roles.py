@@ -34,6 +34,7 @@ from torchperf_lint.facts.roles.operations import (
     part_of_a_pass,
 )
 from torchperf_lint.facts.roles.role import EVERY_PASS, Role
+from torchperf_lint.facts.roles.token_samplers import SAMPLER, draws_a_token
 from torchperf_lint.facts.roles.wrapped_models import wraps_a_model
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
@@ -117,6 +118,8 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     transforms = transform_role(index, key)
     if transforms is not None:
         return transforms
+    if draws_a_token(index, key):
+        return SAMPLER
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         told = _method_role(index, types, cls, function.name, called) or engine_role(function)
