@@ -35,6 +35,17 @@ def cut_by_turn(file: SourceFile, place: Place, loop: Loop, index: ast.expr) -> 
     )
 
 
+def picked_by_turn(file: SourceFile, place: Place, loop: Loop, index: ast.expr) -> bool:
+    """Whether an index, or a part of one, is worked out of the number of the turn: `at` of `at = start + j - 1`."""
+    body, counter = file.project.body(file.path), _counter(loop)
+    if body is None or not counter:
+        return False
+    bound = bound_by(file, place.function, loop)
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    numbers = [p for p in parts if isinstance(p, ast.Name | ast.BinOp) and file.value(p, place).kind != "tensor"]
+    return any(_follows(body, place, part, body.at(part), bound, counter, 1) for part in numbers)
+
+
 def _follows(
     body: Body, place: Place, edge: ast.expr, at: Position, bound: frozenset[str], counter: str, hops: int
 ) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.constants.tracing import Loop, Step, bound_by, changed_in, counted_in, parts_of, traced
 from torchperf_lint.facts.copies.on_device import on_device
-from torchperf_lint.facts.element_loops.cut_by_turn import cut_by_turn
+from torchperf_lint.facts.element_loops.cut_by_turn import cut_by_turn, picked_by_turn
 from torchperf_lint.facts.element_loops.given_as_one import is_given_one_tensor
 from torchperf_lint.facts.element_loops.single import is_one_tensor
 from torchperf_lint.facts.element_loops.turns import HANDFUL
@@ -27,7 +27,7 @@ from torchperf_lint.facts.roles.meters import ONCE_PER_EPOCH
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.facts.syntax.syntax import first_part, names_of
-from torchperf_lint.facts.values.value import ANYWHERE, Value
+from torchperf_lint.facts.values.value import ANYWHERE, HOST, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -60,6 +60,8 @@ class Repeated(NamedTuple):
     """The line on which a loop over batches puts the tensors into the list that is gone through; 0 for other reads."""
     output: bool = False
     """Whether it is what a model gives, which may be one tensor or a list of them."""
+    looked_up: bool = False
+    """Whether each turn takes an element that something else beside its number picks: `scores[t, ids[t]]`."""
 
 
 Telling = Callable[[SourceFile, Place, ast.expr], "Value | None"]
@@ -71,6 +73,8 @@ def repeated(file: SourceFile, place: Place, read: ast.expr, tensor: Telling | N
     :param tensor: tells the value of what is read bit by bit, where that is to be told; by default one tensor is
     """
     inner: frozenset[str] = frozenset()
+    if _is_copied(file, place, read):
+        return None
     for loop in file.enclosing(place.function).loops(place.expression):
         bound, inner = inner, inner | names_of(loop.target)
         turns = literal_turns(loop.iter)
@@ -86,8 +90,24 @@ def repeated(file: SourceFile, place: Place, read: ast.expr, tensor: Telling | N
             if value is None and tensor is None and isinstance(read, ast.Compare) and isinstance(whole, ast.Name):
                 value = None if element else _number(file, place, whole)
             if value is not None:
-                return Repeated(whole, element, value, loop)
+                return Repeated(whole, element, value, loop, looked_up=element and _is_looked_up(read))
     return None
+
+
+def _is_copied(file: SourceFile, place: Place, read: ast.expr) -> bool:
+    """Whether what is read was brought to the host before, in whatever loop: `ids = all_ids[i].cpu()`, `ids[t]`."""
+    value = file.value(read, place)
+    return value.kind == "tensor" and value.device == HOST
+
+
+def _is_looked_up(read: ast.expr) -> bool:
+    """Whether an index has two parts or more that are no numbers written out, and is one element of them."""
+    while isinstance(read, ast.Call | ast.Attribute):
+        read = read.func if isinstance(read, ast.Call) else read.value
+    if not isinstance(read, ast.Subscript) or not isinstance(read.slice, ast.Tuple):
+        return False
+    open_yet = [part for part in read.slice.elts if not isinstance(part, ast.Constant)]
+    return len(open_yet) > 1 and not any(isinstance(part, ast.Slice) for part in open_yet)
 
 
 def _is_sorted_out(file: SourceFile, place: Place, step: Step) -> bool:
@@ -152,7 +172,9 @@ def _candidates(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -
             yield step.node.value, True
             return
         if isinstance(step.node, ast.Subscript) and (
-            counted_in(file, place.function, loop, step.node.slice) or cut_by_turn(file, place, loop, step.node.slice)
+            counted_in(file, place.function, loop, step.node.slice)
+            or cut_by_turn(file, place, loop, step.node.slice)
+            or picked_by_turn(file, place, loop, step.node.slice)
         ):
             yield step.node.value, True
             return

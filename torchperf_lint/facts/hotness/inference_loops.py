@@ -11,6 +11,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.module_calls import ModuleCalls
 from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
+from torchperf_lint.facts.hotness.generating_loops import generates_each_turn
 from torchperf_lint.facts.hotness.inputs_one_by_one import counted_over, over_inputs
 from torchperf_lint.facts.hotness.loop import (
     EVERY_BATCH,
@@ -125,7 +126,8 @@ class InferenceLoops:
         name = counted_over(region.detail) or region.iterable
         if self._looked_at(path, index):
             return None
-        return over_inputs(self.index, self.types, self.calls, self.without_grad, path, index, name)
+        written = generates_each_turn(self.index, self.types, self.calls, path, index, name)
+        return written or over_inputs(self.index, self.types, self.calls, self.without_grad, path, index, name)
 
     def over_batches(self, path: str, index: int) -> Loop | None:
         """A loop that cuts its inputs into batches, and hands each to what runs a model without gradients."""

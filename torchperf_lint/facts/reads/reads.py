@@ -213,6 +213,11 @@ def one_copy(file: SourceFile, read: Read) -> str | None:
             f"copy all of `{whole}` before the loop on line {line}, by one `.cpu()`, or if it is a list of tensors by "
             '`[t.to("cpu", non_blocking=True) for t in ...]` and one `torch.cuda.synchronize()`'
         )
+    if found.looked_up:
+        return (
+            f"pick the elements of `{whole}` on the device, all turns of the loop on line {line} at once "
+            "(an index of each dimension, or `.gather`), and copy what was picked (`.tolist()`)"
+        )
     if found.element:
         return (
             f"copy `{whole}` once before the loop on line {line} (`.tolist()`, `.cpu()`), and take the elements of that"

@@ -281,7 +281,8 @@ class Values:
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return PLAIN
         sides = (node.left, *node.comparators[:2])
-        found = combined([self.of(side, frame) for side in sides])
+        given = [self.of(side, frame) for side in sides]
+        found = _with_batch(given) or combined(given)
         found = compared(on_host_among(self, found, self._with_bound(sides, frame), frame))
         return found if found.kind in ("tensor", "batch", "array") else PLAIN if found.kind == "plain" else UNKNOWN
 
@@ -321,6 +322,16 @@ def combined(values: list[Value]) -> Value:
     found = _combined(known)
     open_yet = len(known) < len(values) and (found.kind == "plain" or (found.kind == "tensor" and found.device == HOST))
     return NOTHING if open_yet else found
+
+
+def _with_batch(values: list[Value]) -> Value | None:
+    """What comparing a tensor of a module with a batch that nobody moved gives: both are where the module is.
+
+    A loader hands batches out on the host, unless its data set lies on the device; the two would not compare otherwise.
+    """
+    batches = [value for value in values if value.kind == "batch" and value.device == HOST]
+    tensors = [value for value in values if value.kind == "tensor" and value.device == ANYWHERE]
+    return tensors[0] if batches and len(batches) + len(tensors) == len(values) else None
 
 
 def _combined(values: list[Value]) -> Value:
