@@ -20,8 +20,10 @@ class M(nn.Module):
     def forward(self, x: torch.Tensor, given: torch.Tensor):
         x = x.to("cuda")
         mask = nn.Transformer.generate_square_subsequent_mask(8, device=x.device)
+        worked = (torch.triu(torch.ones(8, 8)) == 1).transpose(0, 1).to(x.device)
         return {call}
 """
+CAUSAL = [("is_causal", True)]
 
 
 def _found(call: str) -> list[tuple[str, bool]]:
@@ -39,6 +41,8 @@ def _found(call: str) -> list[tuple[str, bool]]:
         ("self.encoder(x, mask=given)", [("is_causal", False)]),
         ("self.both(x, x, mask, mask)", [("src_is_causal", True), ("tgt_is_causal", True)]),
         ("self.both(x, x, tgt_mask=mask, src_is_causal=True)", [("tgt_is_causal", True)]),
+        ("self.encoder.forward(x, mask=mask)", [("is_causal", True)]),
+        ("self.encoder(x, worked.float().masked_fill(worked == 0, -1e9).masked_fill(worked == 1, 0.0))", CAUSAL),
         ("self.encoder(x, None)", []),
         ("self.encoder(x, mask, None, True)", []),
         ("self.encoder(x, mask, is_causal=False)", []),

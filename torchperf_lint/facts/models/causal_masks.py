@@ -49,11 +49,19 @@ class Masked(NamedTuple):
 
 def compared(file: SourceFile) -> Iterator[Masked]:
     """The masks of hot calls that torch has to look at."""
-    for site in file.hot_calls(*_names(file)):
+    names = _names(file)
+    for site in file.hot_calls(*names, "forward"):
+        if last_part(site.record.callee) == "forward" and last_part(_before(site)) not in names:
+            continue
         if site.hot is None or site.hot.kind == "data" or unpacks_keywords(site.call):
             continue
         if not any(isinstance(argument, ast.Starred) for argument in site.call.args):
             yield from _masks(file, site)
+
+
+def _before(site: Site) -> str:
+    """`self.encoder` of `self.encoder.forward`."""
+    return site.record.callee.rpartition(".")[0]
 
 
 def _names(file: SourceFile) -> tuple[str, ...]:
@@ -83,7 +91,10 @@ def _may_be_on_device(file: SourceFile, site: Site, mask: ast.expr) -> bool:
 
 
 def _stack(file: SourceFile, site: Site) -> str | None:
-    dotted = file.denotes(site.call.func, site) or ""
+    func = site.call.func
+    if isinstance(func, ast.Attribute) and func.attr == "forward":
+        func = func.value
+    dotted = file.denotes(func, site) or ""
     for prefix in _MODULES:
         name = dotted.removeprefix(prefix)
         if name.endswith("()") and name[:-2] in _STACKS:
@@ -91,7 +102,9 @@ def _stack(file: SourceFile, site: Site) -> str | None:
     cls = file.project.index.class_of(file.path, site.function)
     if cls is None or not {f"{m}Transformer" for m in _MODULES} & set(file.project.index.external_bases(cls)):
         return None
-    return {"self.encoder": "TransformerEncoder", "self.decoder": "TransformerDecoder"}.get(site.record.callee)
+    return {"self.encoder": "TransformerEncoder", "self.decoder": "TransformerDecoder"}.get(
+        site.record.callee.removesuffix(".forward")
+    )
 
 
 def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
@@ -106,11 +119,11 @@ def _is_causal(file: SourceFile, node: ast.expr, frame: Frame, hops: int) -> boo
     if isinstance(node, ast.Call):
         return _makes_causal(file, node, frame, hops)
     if isinstance(node, ast.Compare):
-        return _is_causal(file, node.left, frame, hops - 1)
+        return _is_causal(file, node.left, frame, hops)
     if isinstance(node, ast.UnaryOp):
-        return _is_causal(file, node.operand, frame, hops - 1)
+        return _is_causal(file, node.operand, frame, hops)
     if isinstance(node, ast.Subscript):  # `self.mask[:n, :n]`
-        return _is_causal(file, node.value, frame, hops - 1)
+        return _is_causal(file, node.value, frame, hops)
     if isinstance(node, ast.Name | ast.Attribute):
         return any(
             b.value is not None and _is_causal(file, b.value, b.frame, hops - 1) for b in _bound(file, node, frame)
@@ -126,7 +139,7 @@ def _makes_causal(file: SourceFile, node: ast.Call, frame: Frame, hops: int) -> 
         inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
         return isinstance(inner, ast.Call) and last_part(chain(inner.func)) in ("ones", "full")
     if name in _CASTS and isinstance(node.func, ast.Attribute):
-        return _is_causal(file, node.func.value, frame, hops - 1)
+        return _is_causal(file, node.func.value, frame, hops)
     return False
 
 
