@@ -68,6 +68,8 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> IntegerInd
     name = last_part(chain(node.func))
     thing = values.thing(node.func, frame)
     of_torch = thing is not None and thing.kind == "external" and api.is_torchs_own(thing.dotted)
+    if thing is not None and thing.kind == "function":
+        return _given_back(values, node, None, frame, hops)
     if thing is not None and not of_torch and not isinstance(node.func, ast.Attribute):
         return None
     receiver = node.func.value if isinstance(node.func, ast.Attribute) and not of_torch else None
@@ -137,7 +139,12 @@ def _of_grid(values: Values, made: ast.Call, position: object, frame: Frame, hop
 
 def _of_several(values: Values, made: ast.expr, position: object, frame: Frame, hops: int) -> IntegerIndex | None:
     """One of the tensors that a call gives: of the places of a mask any, of a sort the second, of a grid each."""
-    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+    if not isinstance(made, ast.Call):
+        return None
+    thing = values.thing(made.func, frame)
+    if thing is not None and thing.kind == "function":
+        return _given_back(values, made, position, frame, hops)
+    if not isinstance(made.func, ast.Attribute):
         return None
     name = made.func.attr
     if chain(made.func) == "torch.meshgrid":
@@ -151,6 +158,30 @@ def _of_several(values: Values, made: ast.expr, position: object, frame: Frame, 
         of_torch = chain(made.func).startswith("torch.")
         return IntegerIndex(made, _sureness(made, of_torch), False)
     return None
+
+
+def _given_back(values: Values, call: ast.Call, position: object, frame: Frame, hops: int) -> IntegerIndex | None:
+    """What a function of the project gives back as places, whichever way it ends; of several results that one."""
+    targets = values.types.targets(frame.path, frame.function, chain(call.func))
+    body = values.body(targets[0].path) if len(targets) == 1 and hops < _HOPS else None
+    if body is None:
+        return None
+    results = [_result(result, position) for result in body.returns(targets[0].index)]
+    found = [
+        integer_index(values, result, frame.hop(targets[0].path, targets[0].index, body.at(result)), hops + 2)
+        for result in results
+        if result is not None
+    ]
+    first = found[0] if found and len(found) == len(results) else None
+    # The search stands in another function: what fills there and here alike is not told by one of them.
+    return first._replace(origin=call) if first is not None and None not in found else None
+
+
+def _result(result: ast.expr, position: object) -> ast.expr | None:
+    """One of the values that are given back, or the only one where no position is asked for."""
+    if not isinstance(position, int):
+        return result
+    return result.elts[position] if isinstance(result, ast.Tuple) and position < len(result.elts) else None
 
 
 def _sureness(node: ast.Call, of_torch: bool) -> Confidence:
