@@ -378,3 +378,24 @@ def test_a_metric_that_is_called_updates(base, expected):
     """)
     found = project.types.targets("a.py", function_of(project, "Net.validation_step"), "self.errors")
     assert [project.index.function(key).qualname for key in found] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [("loader, net", ["instance Net"]), ("net, loader", ["torch.utils.data.DataLoader()"]), ("[loader, net]", [])],
+)
+def test_the_parts_of_what_a_function_gives_back(returned, expected):
+    project = project_of(f"""
+        class Net(nn.Module):
+            pass
+
+        def build(data):
+            loader = DataLoader(data)
+            net = Net()
+            return {returned}
+
+        def run(data):
+            first, second = build(data)
+    """)
+    found = project.types.things("a.py", function_of(project, "run"), "second")
+    assert [named(project, thing) for thing in found] == expected

@@ -31,3 +31,21 @@ def test_a_metric_is_given_an_output_and_a_target(parameters, hot):
 def test_a_module_that_nothing_looks_into_says_nothing():
     metric = "def accuracy(output, target):\n    return (output == target).sum().item()  # <-\n"
     assert hot_at({"main.py": "import metrics\n", "metrics.py": metric}) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "parameters", "hot"),
+    [
+        ("loss_functions.py", "x, y", True),
+        ("metrics.py", "img1, img2", True),
+        ("losses/image.py", "p, q", True),
+        ("loss_functions.py", "h, w", False),
+        ("glossary.py", "x, y", False),
+    ],
+)
+def test_what_losses_compare_may_have_short_names(file, parameters, hot):
+    module = file[:-3].replace("/", ".")
+    main = f"import {module} as offered\n\ndef main(config):\n    return getattr(offered, config['loss'])\n"
+    first, second = parameters.split(", ")
+    loss = f"def distance({parameters}):\n    return ({first} - {second}).abs().sum().item()  # <-\n"
+    assert (hot_at({"main.py": main, file: loss}) is not None) is hot

@@ -1729,3 +1729,13 @@ def test_what_is_left_of_the_parts_is_a_sequence_of_them():
 )
 def test_what_a_starred_name_takes_of_a_batch_are_parts_of_the_batch(loop):
     check(f"from torch.utils.data import DataLoader\n\n{loop}\n        use(x)\n", "x", "batch", HOST)
+
+
+def test_batches_of_one_loader_are_compared_on_the_host():
+    code = """
+        def measure(data):
+            for x, y in DataLoader(data, batch_size=8):
+                mask = x >= y
+                print(mask)
+        """
+    assert shown(value_of(code, "mask")) == ("batch", HOST)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.call_graph.given_back import given_back
 from torchperf_lint.facts.call_graph.index import LOADING, FunctionKey, Index, Thing
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
 from torchperf_lint.facts.call_graph.module_names import is_module_name
@@ -77,6 +78,10 @@ class Types:
                 continue
             if part in _SAME and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
                 moved = True
+                continue
+            several = given_back(self, found, parts[number : number + 2], depth)
+            if several:
+                found, moved = _unique(several), True
                 continue
             if len(found) == 1:
                 found = self.step(found[0], part, depth)

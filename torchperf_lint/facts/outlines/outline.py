@@ -30,6 +30,7 @@ from torchperf_lint.facts.outlines.notes import Context, Notes
 from torchperf_lint.facts.outlines.once import drops, set_up_once
 from torchperf_lint.facts.outlines.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region
+from torchperf_lint.facts.outlines.returned_parts import several_given_back
 from torchperf_lint.facts.outlines.signatures import (
     annotation_chain,
     decorators,
@@ -366,6 +367,7 @@ class _Outliner:
             self.returned.append((node.lineno, context.function, value))
         elif type(node.value) in _COMPUTED and self.notes.first_of(context.function, ""):
             self.notes.mention(("gives", "", ""), node, context)
+        self.out.bindings += several_given_back(node, context.function)
         self.expressions(node.value, context)
 
 

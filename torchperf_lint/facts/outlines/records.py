@@ -66,7 +66,8 @@ class Mention(NamedTuple):
 class Binding(NamedTuple):
     """`target = value` where the value is a chain; calls end in `()`.
 
-    A value that begins with `:` is an annotation; see mentions.py for other marks.
+    A value that begins with `:` is an annotation; see mentions.py for other marks. What a function gives at one place
+    of several has the target `()[0]`, see returned_parts.py.
     """
 
     function: int

@@ -37,10 +37,15 @@ class Dispatch:
         """The functions that are hooks of modules and tensors: they are given tensors."""
         return frozenset(key for key, role in self.registered() if role.kind == HOOK_IN_PASS.kind)
 
+    @cached_property
+    def looked_up(self) -> tuple[tuple[FunctionKey, Role], ...]:
+        """The losses and metrics that a configuration names: they are given an output and a target."""
+        return tuple(looked_up(self.index, self.types))
+
     def registered(self) -> Iterator[tuple[FunctionKey, Role]]:
         """Functions that are given to torch as hooks, to an engine as handlers of what happens every batch, or that
         are metrics which a configuration names."""
-        yield from looked_up(self.index, self.types)
+        yield from self.looked_up
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
                 role = {"hook": HOOK_IN_PASS, "event": EVENT}.get(mention.kind)

@@ -18,6 +18,9 @@ from torchperf_lint.patterns import pattern
 _LOOKS_UP = "0:getattr"
 _OUTPUT = pattern(r"^(?:outputs?|logits?|preds?|predictions?|y_?(?:pred|hat)s?|inputs?|scores?|probs?)$", re.IGNORECASE)
 _TARGET = pattern(r"^(?:targets?|labels?|gts?|y(?:_?true)?|truth|ground_truth|references?)$", re.IGNORECASE)
+_OF_LOSSES = pattern(r"(?:^|[/_])(?:loss(?:es)?|metrics?|criteri(?:on|a)s?)(?=[_./])", re.IGNORECASE)
+"""Files of nothing but losses and metrics: what their functions compare may have shorter names there."""
+_COMPARED = frozenset({("x", "y"), ("p", "q"), ("a", "b"), ("x1", "x2"), ("img1", "img2"), ("pred", "gt")})
 _ROLE = Role(
     "update",
     "is given the output and the target of each batch, and is looked up by its name",
@@ -50,5 +53,11 @@ def _metrics(index: Index, module: str, place: str) -> Iterator[tuple[FunctionKe
         if kind != "function":
             continue
         names = [p.name for p in outline.functions[number].parameters[:2]]
-        if len(names) == 2 and _OUTPUT.search(names[0]) and _TARGET.search(names[1]):
+        if len(names) == 2 and _compares(module, names[0], names[1]):
             yield FunctionKey(module, number), _ROLE._replace(because=_ROLE.because + place)
+
+
+def _compares(module: str, first: str, second: str) -> bool:
+    """Whether a function of a module is given an output and a target, by what it calls them."""
+    short = (first.lower(), second.lower()) in _COMPARED and _OF_LOSSES.search(module) is not None
+    return short or (_OUTPUT.search(first) is not None and _TARGET.search(second) is not None)

@@ -19,6 +19,7 @@ from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
 from torchperf_lint.facts.values.detected_boxes import BOXES, detected_boxes
 from torchperf_lint.facts.values.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.values.given_numbers import only_numbers_given
+from torchperf_lint.facts.values.learners_batch import of_learner
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.results import returned
 from torchperf_lint.facts.values.saved_tensors import saved_tensors
@@ -70,7 +71,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         return model
     if base.kind in ("module", "object") and base.thing is not None:
         found = assigned_before(values, node, frame)
-        return found if found.kind != "unknown" else _of_class(values, node, base, frame)
+        found = found if found.kind != "unknown" else _of_class(values, node, base, frame)
+        return found if found.kind != "unknown" else of_learner(values, node, frame)
     if base.kind == "module":
         return _of_unknown_module(base, name)
     if base.kind == "array":
@@ -79,7 +81,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         return next((value for field, value in base.entries if field == name), None) or _of_pair(base, name)
     if base.kind == "plain":
         return PLAIN
-    return _of_unknown(values, node, frame) if base.kind == "unknown" else UNKNOWN
+    found = _of_unknown(values, node, frame) if base.kind == "unknown" else UNKNOWN
+    return found if found.kind != "unknown" else of_learner(values, node, frame)
 
 
 def _of_class(values: Values, node: ast.Attribute, base: Value, frame: Frame) -> Value:

@@ -290,9 +290,12 @@ def _is_given_levels(values: Values, frame: Frame) -> bool:
 
 def _takes_tensors(values: Values, frame: Frame) -> bool:
     """Whether what a function is given is tensors, if it is arrays at all."""
-    hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
+    key = FunctionKey(frame.path, frame.function)
+    hot = values.hotness.functions.get(key)
     if hot is None or hot.kind not in ("forward", "step", "update"):
         return False
+    if any(key == compares for compares, _ in values.hotness.dispatch.looked_up):
+        return True
     if not hot.depth:
         return bool(_COMPUTES.search(values.index.outlines[frame.path].functions[frame.function].name))
     own = values.index.class_of(frame.path, frame.function)
