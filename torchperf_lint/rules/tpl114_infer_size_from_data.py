@@ -21,7 +21,8 @@ class InferSizeFromData(SourceRule):
     Flags, in training steps, forward passes and evaluation batches, `torch.nn.functional.one_hot` without
     `num_classes`, the reductions of torch_scatter (`scatter`, `scatter_mean`, ...) without `dim_size` or `out`, and of
     torch_geometric `scatter` without `dim_size`, `softmax` without `num_nodes` or `ptr`, `degree` without `num_nodes`,
-    and `global_add_pool`, `global_mean_pool` and `global_max_pool` without `size`.
+    and `global_add_pool`, `global_mean_pool` and `global_max_pool` without `size`; and any of them with a size that is
+    the largest element still on the device, `F.one_hot(x, x.max() + 1)`, `F.one_hot(x, max(x.max() + 1, n))`.
 
     ## Why it is slow
     Without the size they compute `int(index.max()) + 1`: the host waits until the device has done all that was queued,
@@ -100,10 +101,10 @@ class InferSizeFromData(SourceRule):
             hot, index = found.site.hot, short(words(found.asked))
             assert hot is not None
             yield self.found(
-                found.site,
+                found.place,
                 message=f"`{file.brief(found.site.call)}` reads the largest element of `{index}` to know the size of "
                 f"its result, and waits for the device, {hot.when}",
-                instead=_INSTEAD[found.keyword],
+                instead=_CLAMPED if found.place is not found.site else _INSTEAD[found.keyword],
                 value=found.value,
                 hot=hot,
                 confidence=Confidence.POSSIBLE if hot.optional else None,
@@ -115,6 +116,10 @@ class InferSizeFromData(SourceRule):
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
+_CLAMPED = (
+    "give what the host knows, and let the larger indices fall into one row more, which is cut off: "
+    "`F.one_hot(x.clamp(max=n), n + 1)[..., :n]`"
+)
 _GROUPS = "which the host knows: from the batch (its `num_graphs`), or from the shape of what has a row for each"
 _INSTEAD = {
     "num_classes": "pass `num_classes=`: a setting, or the size of the layer that it goes to",

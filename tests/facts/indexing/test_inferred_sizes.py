@@ -44,6 +44,13 @@ Net().cuda()
         ("F.one_hot(index, num_classes=-1)", ["index"]),
         ("F.one_hot(index, n)", []),
         ("F.one_hot(index.cpu())", []),
+        ("F.one_hot(index, index.max() + 1)", ["index"]),
+        ("F.one_hot(index, num_classes=max(torch.max(index), n))", ["index"]),
+        ("F.one_hot(index, index.amax())", ["index"]),
+        ("F.one_hot(index, int(index.max()) + 1)", []),
+        ("F.one_hot(index, index.cpu().max() + 1)", []),
+        ("F.one_hot(index, index.size(0) + 1)", []),
+        ("F.one_hot(index, max(n, len(sizes)))", []),
         ("x.scatter(0, index, 1.0)", []),
     ],
 )

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.host_scripts import stays_on_host
-from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.files.source import Place, Site, SourceFile
+from torchperf_lint.facts.files.spots import spot_at
+from torchperf_lint.facts.indexing.largest_as_size import largest_as_size
 from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.facts.values.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence
@@ -53,20 +55,34 @@ class Inferred(NamedTuple):
     value: Value
     keyword: str
     """The argument that would say the size."""
+    place: Place
+    """What waits: the call, or what works out its size."""
 
 
 def inferred_sizes(file: SourceFile) -> Iterator[Inferred]:
     """The hot calls of a file that read the largest element of a tensor on the device to know how large they are."""
     for site in file.hot_calls(*NAMES):
         signature = _SIGNATURES.get(file.denotes(site.call.func, site) or "")
-        if signature is None or site.hot is None or site.hot.kind == "data" or _says_size(site.call, signature):
+        if signature is None or site.hot is None or site.hot.kind == "data":
+            continue
+        if _says_size(site.call, signature):
+            yield from _read_before(file, site, signature)
             continue
         index = _index(site, signature)
         if index is None or is_none(index):
             continue
         seen = on_device(file, site, index) or _by_its_use(file, site, index)
         if seen is not None:
-            yield Inferred(site, index, seen, signature.keyword)
+            yield Inferred(site, index, seen, signature.keyword, site)
+
+
+def _read_before(file: SourceFile, site: Site, signature: _Signature) -> Iterator[Inferred]:
+    """What a call is given as its size, where that is the largest element of a tensor: the same read, written out."""
+    for size in _given(site.call, signature.keyword, signature.position):
+        found = largest_as_size(file, site, size)
+        if found is not None:
+            before = spot_at(file, found.compared, site.function) if found.compared is not None else None
+            yield Inferred(site, found.tensor, found.value, signature.keyword, before or site)
 
 
 def _by_its_use(file: SourceFile, site: Site, index: ast.expr) -> Value | None:
@@ -86,8 +102,11 @@ def _says_size(call: ast.Call, signature: _Signature) -> bool:
 
 
 def _is_given(call: ast.Call, keyword: str, position: int) -> bool:
-    given = [k.value for k in call.keywords if k.arg == keyword] + call.args[position : position + 1]
-    return any(not is_none(value) and ast.unparse(value) != "-1" for value in given)
+    return any(not is_none(value) and ast.unparse(value) != "-1" for value in _given(call, keyword, position))
+
+
+def _given(call: ast.Call, keyword: str, position: int) -> list[ast.expr]:
+    return [k.value for k in call.keywords if k.arg == keyword] + call.args[position : position + 1]
 
 
 def _index(site: Site, signature: _Signature) -> ast.expr | None:
