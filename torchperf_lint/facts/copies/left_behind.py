@@ -240,8 +240,8 @@ def set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str
     beside = made_beside_parameter(values, value, frame) if made is None else None
     if beside is not None:
         because = f"`self.{name}` is a plain attribute, made beside the parameter `{beside}` (line {value.lineno})"
-        told = Value("tensor", HOST, f"{because}, before the module is moved", Confidence.LIKELY)
-        return LeftBehind(name, cls.path, value.lineno, False, told, beside=True)
+        there = Value("tensor", HOST, f"{because}, before the module is moved", Confidence.LIKELY)
+        return LeftBehind(name, cls.path, value.lineno, False, there, beside=True)
     if made is None and (held.kind != "tensor" or held.device != HOST or held.confidence is not Confidence.CERTAIN):
         return None
     if chain(value).startswith((f"self.{name}.", f"self.{name}[")):
