@@ -55,6 +55,10 @@ def test_what_made_the_data(body, made):
         ("k = torch.tensor(a)\nk = torch.outer(k, k)", None),  # a step's own data
         ("k = torch.tensor(1.0) if n else torch.tensor(0.0)\nk = k.expand_as(x)", None),
         ("if n:\n    k = torch.tensor(1.0)\nelse:\n    k = torch.tensor(0.0)\nk = k.expand_as(x)", LITERAL),
+        ("k = 0.5\nk = k if torch.is_tensor(k) else torch.tensor(k)\nk = k.expand_as(x)", LITERAL),
+        ("k = 0.5\nk = torch.tensor(k) if not isinstance(k, torch.Tensor) else k\nk = k.expand_as(x)", LITERAL),
+        ("k = a\nk = k if torch.is_tensor(k) else torch.tensor(k)\nk = k.expand_as(x)", None),
+        ("k = 0.5\nk = a if torch.is_tensor(k) else torch.tensor(k)\nk = k.expand_as(x)", None),
         ("k = torch.ones(3)\nk = torch.outer(k, k)", None),  # a factory: made on the device as well
         ("k = torch.tensor([1, 2])", None),  # found without
     ],

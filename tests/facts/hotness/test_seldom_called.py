@@ -64,3 +64,29 @@ def test_what_the_loop_does_now_and_then_is_no_other_caller():
     hot = hot_at(twice)
     assert hot is not None
     assert hot.confidence is not Confidence.POSSIBLE
+
+
+MERGES = """
+    class Adapted(nn.Linear):
+        def pad(self, x):
+            return x.max().item()  # <-
+
+        def product(self):
+            return self.pad(self.a @ self.b)
+
+        def {switch}:
+            if self.merged:
+                self.weight.data -= self.product()
+            else:
+                self.weight.data += self.product()
+
+        def forward(self, x):
+            return F.linear(x, self.product())
+    """
+
+
+@pytest.mark.parametrize(("switch", "doubted"), [("train(self, mode=True)", False), ("fold(self, mode=True)", True)])
+def test_what_a_module_does_when_its_mode_is_switched_is_no_other_caller(switch, doubted):
+    hot = hot_at(MERGES.format(switch=switch))
+    assert hot is not None
+    assert (hot.confidence is Confidence.POSSIBLE) is doubted

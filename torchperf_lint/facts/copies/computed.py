@@ -31,6 +31,7 @@ _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
 _TAKE_A_SHAPE = frozenset({"expand_as", "view_as", "reshape_as"})
 """Methods that take no more than the shape of their argument."""
+_ASK_FOR_TENSORS = frozenset({"is_tensor", "isinstance"})
 _HELPERS = 2
 """Helpers of helpers, as `create_window` calls `gaussian`."""
 _ARGUMENTS = 4
@@ -234,8 +235,20 @@ def _written_out(values: Values, part: ast.expr, at: Frame) -> Parts | None:
     if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
         return [(element, at) for element in part.elts]
     if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
-        return [(part.elt, _inside(values, part, at))]
+        return [(part.elt, _inside(values, part.elt, at))]
+    made = _made_of_numbers(part) if isinstance(part, ast.IfExp) else None
+    if made is not None:
+        return [(made, _inside(values, made, at))]
     return field_of_result(values, part, at) if isinstance(part, ast.Attribute) else None
+
+
+def _made_of_numbers(node: ast.IfExp) -> ast.expr | None:
+    """The second of `x if torch.is_tensor(x) else torch.tensor(x)`, as after `if not torch.is_tensor(x):`."""
+    test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+    if not isinstance(test, ast.Call) or last_part(chain(test.func)) not in _ASK_FOR_TENSORS or not test.args:
+        return None
+    made = [side for side in (node.body, node.orelse) if chain(side) != chain(test.args[0])]
+    return made[0] if len(made) == 1 else None
 
 
 def _tells_by_its_parts(value: Value, node: ast.expr) -> bool:
@@ -248,10 +261,10 @@ def _tells_by_its_parts(value: Value, node: ast.expr) -> bool:
     return not asks and last_part(chain(node.func)) not in _MADE | api.LIKE_FACTORIES
 
 
-def _inside(values: Values, node: ast.ListComp | ast.GeneratorExp, frame: Frame) -> Frame:
-    """Where the element of a comprehension is evaluated, which knows its variables."""
+def _inside(values: Values, node: ast.expr, frame: Frame) -> Frame:
+    """Where the element of a comprehension is evaluated, which knows its variables, or a side of what is chosen."""
     body = values.body(frame.path)
-    return frame._replace(at=body.at(node.elt)) if body is not None else frame
+    return frame._replace(at=body.at(node)) if body is not None else frame
 
 
 def _is_setting(values: Values, node: ast.expr, frame: Frame) -> bool:

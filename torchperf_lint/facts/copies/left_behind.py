@@ -9,18 +9,21 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.constants.class_body import assigned_in_class
 from torchperf_lint.facts.constants.held import builds
+from torchperf_lint.facts.copies.beside_parameters import made_beside_parameter
 from torchperf_lint.facts.copies.given import converted, given_tensor
 from torchperf_lint.facts.copies.host_data import made_on_host
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_literal, is_none
 from torchperf_lint.facts.values.attributes import setters
-from torchperf_lint.facts.values.value import HOST, Frame, Value
+from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 
 _MOVERS = ("_apply", "to", "cuda")
 """What a class overrides that takes its attributes along itself."""
+_STAYS = api.DERIVING - {"to", "type"}
+"""Methods that leave a tensor where it is."""
 
 
 class LeftBehind(NamedTuple):
@@ -35,6 +38,12 @@ class LeftBehind(NamedTuple):
     value: Value
     several: bool = False
     """Whether the attribute holds several of them, in a dict or list."""
+    beside: bool = False
+    """Whether it was made beside a parameter of the module, which is moved later."""
+
+    def is_there(self, value: Value) -> bool:
+        """Whether its value is on the host where it is used; what was made beside a parameter seems to follow it."""
+        return value.kind == "tensor" and (value.device == HOST or (self.beside and value.device != DEVICE))
 
 
 def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | None:
@@ -137,7 +146,13 @@ def _brought_back(value: ast.expr, name: str) -> bool:
 
 
 def _stays_where_it_was(value: ast.expr, name: str) -> bool:
-    """`self.kernel = self.kernel * gain`: one operand on the host keeps the other there, and so does a number."""
+    """`self.kernel = self.kernel * gain`: one operand on the host keeps the other there, and so does a number.
+
+    `self.mask = self.mask.view(-1)` is where it was, too.
+    """
+    below = _below_methods(value)
+    if below is not value and chain(below) == f"self.{name}":
+        return True
     while isinstance(value, ast.BinOp):
         if chain(value.right) == f"self.{name}":
             return True
@@ -145,6 +160,13 @@ def _stays_where_it_was(value: ast.expr, name: str) -> bool:
         if chain(value) == f"self.{name}":
             return True
     return False
+
+
+def _below_methods(value: ast.expr) -> ast.expr:
+    """What stands below methods that leave a tensor where it is."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STAYS:
+        value = value.func.value
+    return value
 
 
 def _is_taken_from(value: ast.expr, name: str) -> bool:
@@ -215,6 +237,11 @@ def set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str
         because = f"`self.{name}` is a plain attribute, set to the tensor that the constructor is given"
         told = f"{because} (line {value.lineno}): {given.because}"
         return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, told, Confidence.LIKELY))
+    beside = made_beside_parameter(values, value, frame) if made is None else None
+    if beside is not None:
+        because = f"`self.{name}` is a plain attribute, made beside the parameter `{beside}` (line {value.lineno})"
+        there = Value("tensor", HOST, f"{because}, before the module is moved", Confidence.LIKELY)
+        return LeftBehind(name, cls.path, value.lineno, False, there, beside=True)
     if made is None and (held.kind != "tensor" or held.device != HOST or held.confidence is not Confidence.CERTAIN):
         return None
     if chain(value).startswith((f"self.{name}.", f"self.{name}[")):

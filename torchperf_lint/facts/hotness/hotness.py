@@ -82,7 +82,7 @@ class Hotness:
         self.unmentioned = Unmentioned(index, text, self.programs)
         self.named_calls = NamedCalls(index, types, self.calls_often)
         self.seldom = SeldomCalled(
-            lambda: self.callers, lambda: self.functions, self.around.climb, self.around.loop_now_and_then
+            index, lambda: self.callers, lambda: self.functions, self.around.climb, self.around.loop_now_and_then
         )
         self.served = Served(
             index,

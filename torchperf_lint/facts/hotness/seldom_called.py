@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from torchperf_lint.facts.call_graph.demonstrations import Demonstrations
-from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
+from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.hotness.hot import Hot
 
 _CALLS = 7
 """How many calls back it is asked who calls."""
 FEW = 0.5
+_MODE_SWITCHES = ("train", "eval")
 
 
 class SeldomCalled:
@@ -23,11 +24,13 @@ class SeldomCalled:
 
     def __init__(
         self,
+        index: Index,
         callers: Callable[[], Mapping[FunctionKey, tuple[CallSite, ...]]],
         functions: Callable[[], Mapping[FunctionKey, Hot]],
         climb: Callable[[str, int], tuple[Hot | None, bool]],
         now_and_then: Callable[[str, int], tuple[str, int] | None],
     ) -> None:
+        self.index = index
         self.callers = callers
         self.functions = functions
         self.climb = climb
@@ -37,7 +40,8 @@ class SeldomCalled:
     def is_seldom(self, key: FunctionKey) -> bool:
         """Whether fewer than half of the calls of a function are known to run every step.
 
-        Left out are those of tests, and what the loop that makes it hot does now and then besides, as to validate.
+        Left out are those of tests, what the loop that makes it hot does now and then besides, as to validate, and
+        what a module does when it is switched to training or evaluation, as to merge an adapter's weights.
         """
         return 0 < self.share(key, _CALLS) < FEW
 
@@ -56,8 +60,18 @@ class SeldomCalled:
     def _counts(self, site: CallSite, key: FunctionKey) -> bool:
         if FunctionKey(site.path, site.call.function) == key or Demonstrations.tests(site.path, key.path):
             return False
+        if self._switches_modes(FunctionKey(site.path, site.call.function)):
+            return False
         own, loop = self.functions().get(key), self.now_and_then(site.path, site.call.region)
         return own is None or loop is None or own.loop != loop
+
+    def _switches_modes(self, key: FunctionKey) -> bool:
+        """Whether a function is the `train` or `eval` of a module that has a `forward` of its own as well."""
+        record = self.index.function(key)
+        told = [parameter.name for parameter in record.parameters[1:]]
+        if record.class_index < 0 or record.name not in _MODE_SWITCHES or told not in ([], ["mode"]):
+            return False
+        return "forward" in self.index.record(Thing("class", key.path, record.class_index)).methods
 
     def _of_call(self, site: CallSite, calls: int) -> float:
         loop, free = self.climb(site.path, site.call.region)

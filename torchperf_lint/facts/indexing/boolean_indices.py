@@ -122,10 +122,18 @@ def _is_written_to(spot: Spot, name: str) -> bool:
 
 def _is_a_mask(index: ast.expr, made: ast.Call | None, bound: list[ast.expr]) -> bool:
     """By what it is bound to, the factory that made it, or its name, where nothing shows it to hold whole numbers."""
+    bound = [value for value in bound if not _is_view_of(value, chain(index))]
     if _is_boolean(index) or (bound and all(map(_is_boolean, bound))) or (made is not None and _is_boolean(made)):
         return True
     known = [*bound, *([made] if made is not None else [])]
     return bool(_NAMED.search(last_part(chain(index)))) and not any(map(_is_integer, known))
+
+
+def _is_view_of(value: ast.expr, name: str) -> bool:
+    """`self.kept = self.kept.view(-1)`: what was set before tells what it holds."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _VIEWS:
+        value = value.func.value
+    return chain(value) == name
 
 
 def _is_integer(node: ast.expr) -> bool:

@@ -201,7 +201,7 @@ def _bound(spot: Spot, name: ast.Name) -> list[ast.expr]:
 
 def _attribute(spot: Spot, index: ast.expr) -> Source | None:
     held = left_behind(spot.file.project.values, index, spot.frame)
-    if held is None or not held.in_module or not _is_on_host(spot.file.value(index, spot)):
+    if held is None or not held.in_module or not held.is_there(spot.file.value(index, spot)):
         return None
     return Source(
         f"`self.{held.name}` stayed in host memory",
