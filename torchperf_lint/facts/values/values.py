@@ -331,7 +331,7 @@ def _with_batch(values: list[Value]) -> Value | None:
     """
     batches = [value for value in values if value.kind == "batch" and value.device == HOST]
     tensors = [value for value in values if value.kind == "tensor" and value.device == ANYWHERE]
-    return tensors[0] if batches and len(batches) + len(tensors) == len(values) else None
+    return tensors[0] if batches and tensors and len(batches) + len(tensors) == len(values) else None
 
 
 def _combined(values: list[Value]) -> Value:
