@@ -27,7 +27,8 @@ class MovedInHotCode(SourceRule):
     What each of several objects keeps in host memory, where its constructor put it, is flagged where a training loop
     draws one of them: `views[i].image.cuda()`.
     A module that such code makes of constants alone, `LPIPS()`, is the same each time, and so is one that a function
-    hands out of a table of the Python module or from under `functools.cache`.
+    hands out of a table of the Python module or from under `functools.cache`. So is a transform of torchaudio's that
+    computes a window or a filter bank when it is made, `Resample(rate, 16_000)`, whatever the settings.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor
@@ -148,6 +149,10 @@ class MovedInHotCode(SourceRule):
 _WHAT = {
     "module": ("visits every parameter of a module", "move `{}` once, where it is made"),
     "made": ("makes the same module anew and copies it to the device", "make `{}` once, on the device, and keep it"),
+    "transform": (
+        "computes the tables of a transform on the host and copies them",
+        "make `{}` once for each setting, on the device, and keep it",
+    ),
     "tensor": ("copies the same tensor from the host", "move `{}` once, before the loop"),
     "sample": (
         "copies from pageable memory what its object keeps there, and waits for it",

@@ -17,6 +17,7 @@ from torchperf_lint.facts.copies.kept_by_objects import kept_by_object
 from torchperf_lint.facts.copies.kept_samples import kept_by_sample
 from torchperf_lint.facts.copies.left_behind import left_behind
 from torchperf_lint.facts.copies.loaded_at_import import is_called_once_moved, loaded_at_import
+from torchperf_lint.facts.copies.made_transforms import made_transform
 from torchperf_lint.facts.copies.modules_given import only_others_give_modules
 from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
@@ -36,8 +37,8 @@ class Repeated(NamedTuple):
     """What is moved again at every step."""
 
     kind: str
-    """module, tensor, constant (of the Python module), sample (what one of many objects keeps), or made: a module made
-    anew, of nothing but constants."""
+    """module, tensor, constant (of the Python module), sample (what one of many objects keeps), made: a module made
+    anew, of nothing but constants, or transform: one that computes tables when it is made."""
     value: Value
 
 
@@ -243,12 +244,17 @@ def _made_module(site: Site, receiver: ast.expr) -> Repeated | None:
 
     Of `nn.Linear(8, 8)` and what takes variables each may be meant to be another.
     """
-    if not isinstance(receiver, ast.Call) or any(not _is_constant(argument) for argument in arguments(receiver)):
+    if not isinstance(receiver, ast.Call):
+        return None
+    transform = made_transform(site, receiver)
+    if transform is None and any(not _is_constant(argument) for argument in arguments(receiver)):
         return None
     statement = site.file.enclosing(site.function).statement(site.call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     if isinstance(statement, ast.Return | ast.AnnAssign) or not all(isinstance(t, ast.Name) for t in targets):
         return None
+    if transform is not None:
+        return Repeated("transform", transform)
     thing = site.file.project.values.thing(receiver.func, site.frame)
     made = thing is not None and thing.kind == "class" and site.file.project.types.is_module_class(thing)
     loss = thing is not None and thing.dotted.startswith("torch.nn.") and thing.dotted.endswith("Loss")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
@@ -78,9 +79,18 @@ def _moves_a_clone(method: ast.Attribute) -> bool:
 
 def _generates(file: SourceFile, place: Place, call: ast.Call) -> bool:
     """`model.generate(input_ids)` of transformers: rows of ids in one tensor, unless it is asked for an output."""
-    if last_part(chain(call.func)) != "generate" or any(k.arg in (None, _OUTPUT_ASKED_FOR) for k in call.keywords):
+    if last_part(chain(call.func)) != "generate" or any(map(partial(_may_ask, file, place), call.keywords)):
         return False
     return is_tensor(file, place, call)
+
+
+def _may_ask(file: SourceFile, place: Place, keyword: ast.keyword) -> bool:
+    """Whether a keyword may ask for an output: `**options` may, and a dict of tensors, `**inputs`, does not."""
+    if keyword.arg is not None:
+        return keyword.arg == _OUTPUT_ASKED_FOR
+    given = file.value(keyword.value, place)
+    each = given.item if given.kind == "sequence" else given
+    return each is None or each.kind not in ("tensor", "batch")
 
 
 def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:

@@ -297,7 +297,8 @@ def _computed_by(values: Values, node: ast.Call, base: Value, frame: Frame) -> V
     Of an object of which nothing is known the name of the method has to say so, and the tensor has to be on the device.
     """
     name = last_part(chain(node.func))
-    inputs = [values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])]]
+    inputs = [values.of(argument, frame) for argument in node.args[:3]]
+    inputs += [_by_keyword(values, keyword, frame) for keyword in node.keywords[:3]]
     given = [value for value in inputs if value.kind == "tensor"]
     if base.kind != "module":
         given = [value for value in given if value.device == DEVICE] if _COMPUTES.match(name) else []
@@ -308,6 +309,12 @@ def _computed_by(values: Values, node: ast.Call, base: Value, frame: Frame) -> V
     )
     on_device = base.device == DEVICE or any(value.device == DEVICE for value in given)
     return tensor(DEVICE if on_device else ANYWHERE, because, Confidence.LIKELY)
+
+
+def _by_keyword(values: Values, keyword: ast.keyword, frame: Frame) -> Value:
+    """What a keyword is given; of a dict that is spread over several, `**inputs`, what each gets."""
+    given = values.of(keyword.value, frame)
+    return given.item or UNKNOWN if keyword.arg is None and given.kind == "sequence" else given
 
 
 def _sequence_method(base: Value, name: str) -> Value:
