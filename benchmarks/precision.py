@@ -76,7 +76,7 @@ SCRIPTS_TUNED = frozenset(
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
 LIBRARIES = frozenset({"libraries"}) | {
-    f"libraries-{nth}" for nth in "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+    f"libraries-{nth}" for nth in "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split()
 }
 """Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
