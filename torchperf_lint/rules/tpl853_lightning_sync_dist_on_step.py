@@ -15,6 +15,7 @@ from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.hotness.hot import Hot
 from torchperf_lint.facts.syntax.arguments import keyword, literal
+from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Verdict
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
@@ -26,6 +27,8 @@ _PHASE = pattern(r"val|test|train|stage|mode|split|phase|prefix", re.IGNORECASE)
 _MAX_CALLERS = 8
 _ON_STEP = 4
 """Of `on_step` in `log(name, value, prog_bar, logger, on_step, ...)`."""
+_TRAINING = "self.training"
+"""Given as `on_step`, it holds in every training step."""
 
 
 class LightningSyncDistOnStep(SourceRule):
@@ -156,7 +159,8 @@ def _is_reduced(call: ast.Call) -> bool:
         return False
     if literal(call, "sync_dist") is not True or literal(call, "rank_zero_only") is True:
         return False
-    for_each_step = keyword(call, "on_step") is None or literal(call, "on_step") is True
+    on_step = keyword(call, "on_step")
+    for_each_step = on_step is None or literal(call, "on_step") is True or chain(on_step) == _TRAINING
     named = call.args[0] if call.args else keyword(call, "name")
     return for_each_step and not (named is not None and _names_evaluation(named))
 
@@ -177,7 +181,18 @@ def _is_metric(site: Site) -> bool:
     given = site.call.args[position] if len(site.call.args) > position else None
     value = given or keyword(site.call, "value") or keyword(site.call, "dictionary")
     parts = value.values if isinstance(value, ast.Dict) else [value]
-    return all(isinstance(part, ast.Attribute | ast.Subscript) and _of_self(site, part) for part in parts)
+    return all(
+        _is_called(site, part)
+        if isinstance(part, ast.Name)
+        else isinstance(part, ast.Attribute | ast.Subscript) and _of_self(site, part)
+        for part in parts
+    )
+
+
+def _is_called(site: Site, node: ast.Name) -> bool:
+    """Whether the function calls what it logs, `metric(predictions, targets)`: an object, and no number."""
+    calls = site.file.enclosing(site.function).of_kinds((ast.Call,))
+    return any(isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id == node.id for c in calls)
 
 
 def _of_self(site: Site, node: ast.Attribute | ast.Subscript) -> bool:

@@ -169,3 +169,30 @@ def test_an_annotation_alone_in_code_that_is_not_hot_is_a_guess(head, confidence
 )
 def test_a_number_is_compared_anew_each_turn(code, again):
     assert found(code) == again
+
+
+@pytest.mark.parametrize(
+    ("test", "after", "told"),
+    [
+        ("step % 100 == 0", "", False),
+        ("step % 100 == 0", "logged = shown(model(x))", False),
+        ("loss > best", "", True),
+        ("step % 100 == 0", "for _ in names:\n        logged = shown(model(x))", False),
+    ],
+)
+def test_what_a_training_logs_now_and_then_is_no_loop_to_mend(test, after, told):
+    head = "def shown(x: torch.Tensor, out=()):\n    x = x.to('cuda')\n"
+    called = f"""
+
+def train(model, loader, optimizer, names, best):
+    for step, x in enumerate(loader):
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        if {test}:
+            print(shown(model(x)))
+    {after}
+"""
+    files = texts(head + "    for i in range(len(x)):\n        out.append(x[i].item())\n    return out\n" + called)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert bool(items_in_loops(file) or item_readings(file)) == told

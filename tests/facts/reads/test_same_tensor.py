@@ -67,3 +67,18 @@ class Net(nn.Module):
         return self.q(now)
 """
     assert asked(source) == DECIDES
+
+
+@pytest.mark.parametrize(("names", "expected"), [(("query", "key"), SAME), (("q", "k"), DECIDES)])
+def test_a_function_is_given_what_attention_is_by_full_names(names, expected):
+    one, other = names
+    source = f"""\
+def attention_forward({one}: torch.Tensor, {other}: torch.Tensor, heads: int):
+    if torch.equal({one}, {other}): return {one}.view(heads, -1)
+    return {other}
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return attention_forward(x, self.k(x), 8)
+"""
+    assert asked(source) == expected

@@ -41,6 +41,8 @@ _DATA_CLASS = pattern(
     r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz](?:er|ation)"
 )
 
+_ABOVE = 1
+"""How many callers above a function are asked whether they run now and then."""
 _ON_SAMPLES = pattern(r"Dataset|Transform|Augment|Reader|Writer|(?:^|\.)torch\.utils\.data\.")
 
 
@@ -275,7 +277,24 @@ def may_run_often(file: SourceFile, function: int, moved: bool = False) -> bool:
     own = [FunctionKey(site.path, site.call.function) for site in callers]
     if not own:
         return not any(part.startswith("_") and part != "__call__" for part in record.qualname.split("."))
+    if _now_and_then(file, key, _ABOVE):
+        return False
     return not all(caller.index <= 0 or is_cold(index, caller) for caller in own)
+
+
+def _now_and_then(file: SourceFile, key: FunctionKey, hops: int) -> bool:
+    """Whether what calls a function does so in a branch that a hot loop takes now and then, to log what it has.
+
+    After that loop it may do so as well, but nowhere that is hot.
+    """
+    hotness, found = file.project.hotness, False
+    for site in hotness.callers.get(key, ()):
+        if hotness.of_region(site.path, site.call.region) is not None:
+            return False
+        aside = hotness.around.loop_now_and_then(site.path, site.call.region) is not None
+        above = FunctionKey(site.path, site.call.function)
+        found = found or aside or (hops > 0 and _now_and_then(file, above, hops - 1))
+    return found
 
 
 def handles_data(file: SourceFile, function: int) -> bool:

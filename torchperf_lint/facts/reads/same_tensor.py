@@ -28,11 +28,17 @@ def asks_if_same(place: Place) -> bool:
 
 
 _SIDES = ("input", "other")
-_ATTENDED = frozenset({"query", "key", "value", "q", "k", "v"})
+_IN_FULL = frozenset({"query", "key", "value"})
+_ATTENDED = _IN_FULL | {"q", "k", "v"}
 
 
 def _attends(place: Place, names: set[str]) -> bool:
-    """Whether these are what the attention of a module is given, which is one tensor in self-attention."""
+    """Whether these are what the attention of a module is given, which is one tensor in self-attention.
+
+    A function is given them by their full names, as torch's `multi_head_attention_forward` is.
+    """
+    if names <= _IN_FULL:
+        return True
     project = place.file.project
     own = project.index.class_of(place.file.path, place.function)
     return names <= _ATTENDED and own is not None and project.types.is_module_class(own)

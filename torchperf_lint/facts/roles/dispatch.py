@@ -12,6 +12,7 @@ from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.outlines.records import Call, Mention, Outline
 from torchperf_lint.facts.roles.framework_hooks import EVENT, HOOK_IN_PASS, HOOK_OF_OPTIMIZER
 from torchperf_lint.facts.roles.looked_up import looked_up
+from torchperf_lint.facts.roles.patched_forwards import patched_forwards
 from torchperf_lint.facts.roles.role import Role
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.patterns import pattern
@@ -35,7 +36,7 @@ class Dispatch:
     @cached_property
     def hooked(self) -> frozenset[FunctionKey]:
         """The functions that are hooks of modules and tensors: they are given tensors."""
-        return frozenset(key for key, role in self.registered() if role.kind == HOOK_IN_PASS.kind)
+        return frozenset(key for key, role in self._given_as_hooks() if role.kind == HOOK_IN_PASS.kind)
 
     @cached_property
     def looked_up(self) -> tuple[tuple[FunctionKey, Role], ...]:
@@ -43,9 +44,13 @@ class Dispatch:
         return tuple(looked_up(self.index, self.types))
 
     def registered(self) -> Iterator[tuple[FunctionKey, Role]]:
-        """Functions that are given to torch as hooks, to an engine as handlers of what happens every batch, or that
-        are metrics which a configuration names."""
+        """Functions that are given to torch as hooks, to an engine as handlers of what happens every batch, that
+        are metrics which a configuration names, or that take the place of a module's `forward`."""
         yield from self.looked_up
+        yield from patched_forwards(self.index, self.types)
+        yield from self._given_as_hooks()
+
+    def _given_as_hooks(self) -> Iterator[tuple[FunctionKey, Role]]:
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
                 role = {"hook": HOOK_IN_PASS, "event": EVENT}.get(mention.kind)
