@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.types import Types
+from torchperf_lint.facts.outlines.mentions import PARTIAL
 from torchperf_lint.facts.outlines.records import Binding, Outline
 from torchperf_lint.facts.roles.role import Role
 from torchperf_lint.facts.syntax.chains import last_part
@@ -39,7 +40,7 @@ def patched_forwards(index: Index, types: Types) -> Iterator[tuple[FunctionKey, 
 
 def _functions(outline: Outline, binding: Binding) -> list[str]:
     """The names of what a binding puts there: `f`, `f.__get__(x)`, `types.MethodType(f, x)`, `partial(f, ...)`."""
-    if binding.value.startswith("@"):  # what `partial` is given first, as an outline notes it
+    if binding.value.startswith(PARTIAL):
         return [binding.value.partition(":")[2]]
     if not binding.value.endswith("()"):
         return [binding.value]
