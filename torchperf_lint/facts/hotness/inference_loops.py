@@ -10,6 +10,7 @@ from torchperf_lint.facts.call_graph.generators import Generators
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.module_calls import ModuleCalls
 from torchperf_lint.facts.call_graph.types import Types
+from torchperf_lint.facts.hotness.batches_to_functions import function_of_batches
 from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.hotness.generating_loops import generates_each_turn
 from torchperf_lint.facts.hotness.inputs_one_by_one import counted_over, over_inputs
@@ -192,6 +193,8 @@ class InferenceLoops:
         elif kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
             return None  # a few results for people, one file each
         run = self._runs(path, region.function, calls, _STEPS_OF_A_SAMPLER if guided else _STEPS)
+        if run is None and region.iterable == IN_BATCHES:
+            run = self._handed_in(path, region.function, calls)
         return Loop(kind, run[0], run[1], region.head, when) if run is not None else None
 
     def _runs(self, path: str, function: int, calls: Sequence[Call], steps: int) -> tuple[str, Confidence] | None:
@@ -213,6 +216,14 @@ class InferenceLoops:
             if ENV_STEP.search(call.callee):
                 return f"steps an environment each turn: `{call.callee}()` (line {call.line})", Confidence.LIKELY
         return None
+
+    def _handed_in(self, path: str, function: int, calls: Sequence[Call]) -> tuple[str, Confidence] | None:
+        """What a loop over batches runs that its function was handed, in words, and how sure that is."""
+        call = function_of_batches(self.index.outlines[path].functions[function], calls)
+        if call is None or any(last_part(other.callee) in ("grad", "backward") for other in calls):
+            return None
+        because = f"moves one piece of the input after the other and calls `{call.callee}()` (line {call.line}) with it"
+        return because, Confidence.LIKELY
 
     def _is_guided(self, path: str, index: int) -> bool:
         """Whether a sampler asks for gradients to guide it, in a loop over timesteps that shows little of its turns.
