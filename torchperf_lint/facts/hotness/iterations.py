@@ -103,11 +103,12 @@ class Iterations:
         region = self.index.outlines[path].regions[index]
         named = _BY_NAME.search(region.detail)
         body = self._body(path) if named is not None else None
-        bound = body.definitions(region.function).get(named["name"], ()) if body is not None and named else ()
-        value = bound[0].value if len(bound) == 1 else None
-        if value is None or bound[0].how != "assign":
+        if named is None or body is None:
             return ""
-        written = f"for _ in {ast.unparse(value)}"
+        bound = list(body.definitions(region.function).get(named["name"], ()))
+        if len(bound) != 1 or bound[0].how != "assign" or bound[0].value is None:
+            return ""
+        written = f"for _ in {ast.unparse(bound[0].value)}"
         return written if _RANGE.search(written) and not _OF_MORE.search(written) else ""
 
     def _ends_when_converged(self, path: str, index: int) -> bool:
