@@ -32,6 +32,7 @@ from torchperf_lint.facts.outlines import (
     flags,
     guards,
     imported,
+    kept_parameters,
     memo,
     mentions,
     modes,
@@ -49,6 +50,7 @@ from torchperf_lint.facts.outlines import (
     torch_versions,
     turned_flags,
     type_aliases,
+    unit_intervals,
 )
 from torchperf_lint.facts.outlines.records import Outline
 from torchperf_lint.facts.syntax import chains, conditions, literals, operands, syntax
@@ -195,6 +197,7 @@ def _made_by() -> str:
         flags,
         guards,
         imported,
+        kept_parameters,
         literals,
         memo,
         reached_lengths,
@@ -216,6 +219,7 @@ def _made_by() -> str:
         torch_versions,
         turned_flags,
         type_aliases,
+        unit_intervals,
     )
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])

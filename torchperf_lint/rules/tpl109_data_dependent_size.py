@@ -27,6 +27,7 @@ from torchperf_lint.facts.indexing.purposes import (
     FULL,
     GROUPS,
     LOST,
+    MARKED,
     ONE_A_ROW,
     ONE_ROW,
     OWN_STEP,
@@ -69,8 +70,8 @@ class DataDependentSize(SourceRule):
     from one row of a batch after the other, or the rows of one sample after the other; a step that looks for its own
     number in the table that the loop goes through, `(self.timesteps == t).nonzero()`, which the host can count; counts
     of values that go to their places in a table, `seen[values] += counts`; a loop through the values that occur, `for c
-    in labels.unique()`, that reduces each one's rows; the largest few of what is selected; the tokens of a mask, found
-    anew in each attention layer.
+    in labels.unique()`, that reduces each one's rows; places that all take one number, `seen[places[mask]] = True`; the
+    largest few of what is selected; the tokens of a mask, found anew in each attention layer.
     `unpad_sequence` by lengths on the device selects so from each sequence.
 
     ## Why it is slow
@@ -328,6 +329,8 @@ _INSTEAD: dict[str | None, str] = {
     "it",
     TALLIED: "count at the places themselves, which have a size: `counts.index_add_(0, {whole}.flatten(), ones)`, with "
     "a one for each element",
+    MARKED: "let one slot more take what is left out: `t.index_fill_(0, torch.where({mask}, places, n).flatten(), "
+    "value)` of a `t` with `n + 1` slots, and read `t[:n]`",
     RANKED: "as many are taken whatever is selected: fill the others with what never wins, "
     "`x.masked_fill(~{whole}, -inf)`, and take `topk` of all",
     FULL: "the mask cannot leave out any, or the shapes would not fit: number the rows, `x[torch.arange(len(n), "

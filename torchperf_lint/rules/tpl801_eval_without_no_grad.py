@@ -116,7 +116,7 @@ class EvalWithoutNoGrad(SourceRule):
         for site, found in self._in_evaluation(file, mode):
             told.add(site.function)
             if site.start not in seen:
-                seen.add(site.start)
+                seen |= {site.start, *_beside(found)}
                 yield found
         for site, found in self._in_training(file):
             again = site.hot is not None and site.hot.kind == "eval" and site.function in told
@@ -231,6 +231,12 @@ class EvalWithoutNoGrad(SourceRule):
             related=_called_from(file, site.hot) if site.hot.kind == "eval" else (),
             root_cause=f"{self.code} detached in function {site.function}",
         )
+
+
+def _beside(found: Finding) -> Iterator[tuple[int, int]]:
+    """The places of the same file that belong to a finding: nothing more is to be said of them."""
+    locations = (other.location for other in found.related)
+    yield from ((at.line, at.column) for at in locations if at.path == found.location.path)
 
 
 def _run_in_helper(site: Site, model: str) -> list[Related]:

@@ -84,3 +84,42 @@ def test_what_is_counted():
     assert counted_over("for i in range(len(reader.frames))") == "reader.frames"
     assert counted_over("for i in tqdm(range(0, len(frames)))") == "frames"
     assert counted_over("for i in range(n)") == ""
+
+
+MOVED = """
+    def update(counts, positions):
+        near = positions.norm(dim=-1) < 4
+        counts.add_(near.sum())  # <-
+        return near
+
+    {off}
+    def accumulate({frames}, device):
+        counts = torch.zeros((), device=device)
+        for frame in {frames}:
+            positions = {moved}
+            update(counts, positions)
+        return counts
+"""
+
+
+def moved(off="@torch.no_grad()", frames="frames", moved='torch.as_tensor(frame["x"], device=device)'):
+    return hot_at(MOVED.format(off=off, frames=frames, moved=moved))
+
+
+def test_each_frame_that_is_brought_to_the_device_is_computed_there():
+    found = moved()
+    assert found is not None
+    assert found.when.startswith("with every input")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"off": "@cached"},
+        {"frames": "folders"},
+        {"moved": 'torch.as_tensor(frame["x"])'},
+        {"moved": 'torch.as_tensor(frame["x"], device="cpu")'},
+    ],
+)
+def test_frames_that_stay_on_the_host_and_other_loops(changed):
+    assert moved(**changed) is None

@@ -112,3 +112,23 @@ def test_a_loop_of_a_constructor_is_not():
     code = KMEANS.format(head="for _ in range(max_iter):").replace("def fit(x", "class K:\n  def __init__(self, x")
     code = code.replace("\n    ", "\n      ")
     assert hot_at(code) is None
+
+
+BY_NAME = """
+import torch
+
+def fit(x, centers, max_iter, epochs, bar):
+    turns = {turns}
+    for _ in turns:
+        labels = torch.cdist(x, centers).argmin(1)
+        centers = torch.stack([x[labels == i].mean(0) for i in range(8)])
+        shown = labels.tolist()  # <-
+    return centers
+"""
+
+
+def test_a_range_of_iterations_may_have_a_name():
+    assert hot_at(BY_NAME.format(turns="range(max_iter)")) is not None
+    assert hot_at(BY_NAME.format(turns="tqdm(range(max_iter)) if bar else range(max_iter)")) is not None
+    assert hot_at(BY_NAME.format(turns="range(epochs)")) is None
+    assert hot_at(BY_NAME.format(turns="fetch(max_iter)")) is None

@@ -66,3 +66,67 @@ def test_each_batch_is_computed(changed):
 )
 def test_other_loops_are_not_told(changed):
     assert embeds(**changed) is None
+
+
+HANDED_IN = """
+    def effects({given}, x, device, size):
+        out = []
+        for i in {head}:
+            part = x[i : i + size]{moved}
+            out.append({call})
+            out[-1].sum()  # <-
+        return out
+"""
+BY_BATCHES = "range(0, len(x), size)"
+
+
+def handed_in(given="network", head=BY_BATCHES, moved=".to(device)", call="network(part)"):
+    return hot_at(HANDED_IN.format(given=given, head=head, moved=moved, call=call))
+
+
+@pytest.mark.parametrize("changed", [{}, {"given": "network: Callable"}, {"moved": ".float().to(device)"}])
+def test_each_batch_that_is_moved_goes_to_a_function_that_was_handed_in(changed):
+    found = handed_in(**changed)
+    assert found is not None
+    assert found.when.startswith("every batch")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"head": "range(9)"},
+        {"moved": ""},
+        {"given": "network: dict"},
+        {"given": "on_progress", "call": "on_progress(part)"},
+        {"call": "torch.autograd.grad(network(part), part)"},
+    ],
+)
+def test_functions_that_are_handed_something_else(changed):
+    assert handed_in(**changed) is None
+
+
+OF_A_MODULE = """
+    class Codes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Parameter(torch.zeros(8, 8))
+
+        def encode(self, x):
+            return F.relu(x @ self.table)
+
+        def describe(self, x):
+            return len(x)
+
+    @torch.no_grad()
+    def all_codes(codes: Codes, x, device, size):
+        for i in range(0, len(x), size):
+            z = codes.{method}(x[i : i + size].to(device))
+            z.sum()  # <-
+"""
+
+
+def test_a_part_of_a_pass_of_a_known_module_runs_it():
+    found = hot_at(OF_A_MODULE.format(method="encode"))
+    assert found is not None
+    assert found.when.startswith("every batch")
+    assert hot_at(OF_A_MODULE.format(method="describe")) is None

@@ -19,7 +19,9 @@ from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.hotness.evaluated_by_methods import RunByMethod, runs_by_methods
 from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.values.value import Frame
 from torchperf_lint.patterns import pattern
 
 _UP = 2
@@ -43,7 +45,7 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
             if place is None or says_more(file, region):
                 continue
             found = evaluated_in(file, number, model)
-            if found is not None and _is_module(file, found[0], model):
+            if found is not None and (_is_module(file, found[0], model) or _is_run_by_method(file, number, model)):
                 yield Evaluated(found[0], model, place, region.head, found[1])
 
 
@@ -52,9 +54,27 @@ def _called_in(file: SourceFile, number: int, own: set[str]) -> Iterator[str]:
     calls = file.project.hotness.loops.calls.directly_in(file.path, number)
     callees = dict.fromkeys(call.callee for call in calls)
     owners = (callee.rpartition(".")[0] for callee in callees)
-    for name in dict.fromkeys((*callees, *owners)):
+    by_methods = (found.model for found in _by_methods(file, number))
+    for name in dict.fromkeys((*callees, *owners, *by_methods)):
         if name.removeprefix("self.").isidentifier() and own.isdisjoint((f"{name}.eval", f"{name}.train")):
             yield name
+
+
+def _by_methods(file: SourceFile, number: int) -> Iterator[RunByMethod]:
+    project = file.project
+    return runs_by_methods(project.index, project.types, project.hotness.loops.calls, file.path, number)
+
+
+def _is_run_by_method(file: SourceFile, number: int, model: str) -> bool:
+    """Whether a loop runs a model by a method of its object, in which it is a module."""
+    for found in _by_methods(file, number):
+        body = file.project.body(found.path) if found.model == model else None
+        node = body.node_of(found.run) if body is not None else None
+        if isinstance(node, ast.Call):
+            run = found.run
+            value = file.project.values.of(node.func, Frame(found.path, run.function, (run.line, run.column)))
+            return value.kind == "module"
+    return False
 
 
 def _is_module(file: SourceFile, site: Site, model: str) -> bool:

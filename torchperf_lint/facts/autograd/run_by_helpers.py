@@ -1,4 +1,5 @@
-"""Where a helper runs the model that a call hands it: `save_one(image, model, path)`, and `model(x)` in there."""
+"""Where a helper runs the model that a call hands it: `save_one(image, model, path)`, and `model(x)` in there; or the
+model that its own object keeps: `self.predict(name)`, and `self.model(x)`."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from torchperf_lint.facts.syntax.chains import chain
 
 def run_by_helper(site: Site, model: str) -> tuple[str, Call] | None:
     """The first call, with its path, of the parameter for which a call of a project's function is given a model."""
-    project = site.file.project
-    for key in project.types.targets(site.file.path, site.function, chain(site.call.func)):
+    project, called = site.file.project, chain(site.call.func)
+    kept = model if model.startswith("self.") and called.startswith("self.") and called != model else None
+    for key in project.types.targets(site.file.path, site.function, called):
         function = project.index.function(key)
         names = [parameter.name for parameter in function.parameters[function.bound :]]
         given = dict(zip(names, site.call.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in site.call.keywords if keyword.arg}
-        own = next((name for name, value in given.items() if chain(value) == model), None)
+        own = next((name for name, value in given.items() if chain(value) == model), kept)
         run = next((call for call in project.index.calls_in(key) if call.callee == own), None)
         if run is not None:
             return key.path, run

@@ -69,7 +69,13 @@ class ModuleCalls:
                 return True
             if _nothing_known(things) and _runs_a_model(name):
                 return False
-        return None
+        return True if self._is_part_of_a_pass(path, function, owner, method) else None
+
+    def _is_part_of_a_pass(self, path: str, function: int, owner: str, method: str) -> bool:
+        """`sae.encode(x)` of what is known to be a module of the project: a part of its pass, whatever computes it."""
+        if not owner or owner == "self" or not _OF_A_MODEL.search(method):
+            return False
+        return any(t.kind == "instance" and self._is_module(t) for t in self.types.things(path, function, owner))
 
     def run_by(self, key: FunctionKey, depth: int = 2) -> str | None:
         """The module that a function calls once, itself or through one it calls: a step of a sampler."""

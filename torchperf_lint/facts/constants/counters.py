@@ -96,7 +96,30 @@ def _writes(place: Place, owner: Thing, name: str) -> Iterator[tuple[ast.expr, s
                 written = _changed(statement, f"self.{name}")
                 if written is not None:
                     counted = isinstance(written, ast.Name) and _counts_on(body, method, written, name)
+                    counted = counted or _is_truth(body.functions[method], written)
                     yield ast.Constant(0) if counted else written, "changed"
+
+
+def _is_truth(method: ast.AST, node: ast.expr) -> bool:
+    """Whether a number counts a truth of the host: `int(self.training and counts)`, of a flag with a default."""
+    if isinstance(node, ast.Call):
+        number = isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1
+        return number and _is_truth(method, node.args[0])
+    if isinstance(node, ast.BoolOp):
+        return all(_is_truth(method, part) for part in node.values)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) and _is_truth(method, node.operand)
+    if isinstance(node, ast.Name):
+        return isinstance(method, ast.FunctionDef) and node.id in _flags(method.args)
+    return chain(node) == "self.training"
+
+
+def _flags(args: ast.arguments) -> set[str]:
+    """The parameters that are True or False unless a call says otherwise."""
+    plain = [*args.posonlyargs, *args.args]
+    given = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
+    given += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None]
+    return {a.arg for a, d in given if isinstance(d, ast.Constant) and isinstance(d.value, bool)}
 
 
 def _counts_on(body: Body, method: int, node: ast.expr, name: str, hops: int = 3) -> bool:

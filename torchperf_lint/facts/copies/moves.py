@@ -12,6 +12,7 @@ from torchperf_lint.facts.copies.computed import computed_left_behind
 from torchperf_lint.facts.copies.handed_out_again import are_handed_out_again, is_handed_out_again, is_own_move
 from torchperf_lint.facts.copies.held_around import held_around
 from torchperf_lint.facts.copies.host_data import made_on_host
+from torchperf_lint.facts.copies.kept_before_loops import kept_before_loop
 from torchperf_lint.facts.copies.kept_beside import kept_beside
 from torchperf_lint.facts.copies.kept_by_objects import kept_by_object
 from torchperf_lint.facts.copies.kept_samples import kept_by_sample
@@ -82,8 +83,11 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     if made is not None and made.function == 0 < site.function and not site.hot.optional:  # type: ignore[union-attr]
         because = f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), at import"
         return Repeated("constant", tensor(HOST, because))
-    if made is None or body is None or span is None:
+    if body is None or span is None:
         return None
+    if made is None:
+        kept = kept_before_loop(site, receiver, span[0])
+        return None if kept is None or _is_changed(site, receiver.id) else Repeated("tensor", kept)
     if made.function == site.function and span[0] <= body.at(made.call) < span[1]:
         return None
     if _is_bound_within(site, receiver.id, span) or _is_changed(site, receiver.id):

@@ -10,7 +10,9 @@ from torchperf_lint.facts.call_graph.generators import Generators
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.module_calls import ModuleCalls
 from torchperf_lint.facts.call_graph.types import Types
+from torchperf_lint.facts.hotness.batches_to_functions import function_of_batches
 from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
+from torchperf_lint.facts.hotness.evaluated_by_methods import runs_by_methods
 from torchperf_lint.facts.hotness.generating_loops import generates_each_turn
 from torchperf_lint.facts.hotness.inputs_one_by_one import counted_over, over_inputs
 from torchperf_lint.facts.hotness.loop import (
@@ -192,6 +194,8 @@ class InferenceLoops:
         elif kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
             return None  # a few results for people, one file each
         run = self._runs(path, region.function, calls, _STEPS_OF_A_SAMPLER if guided else _STEPS)
+        if run is None and region.iterable == IN_BATCHES:
+            run = self._handed_in(path, region.function, calls)
         return Loop(kind, run[0], run[1], region.head, when) if run is not None else None
 
     def _runs(self, path: str, function: int, calls: Sequence[Call], steps: int) -> tuple[str, Confidence] | None:
@@ -213,6 +217,14 @@ class InferenceLoops:
             if ENV_STEP.search(call.callee):
                 return f"steps an environment each turn: `{call.callee}()` (line {call.line})", Confidence.LIKELY
         return None
+
+    def _handed_in(self, path: str, function: int, calls: Sequence[Call]) -> tuple[str, Confidence] | None:
+        """What a loop over batches runs that its function was handed, in words, and how sure that is."""
+        call = function_of_batches(self.index.outlines[path].functions[function], calls)
+        if call is None or any(last_part(other.callee) in ("grad", "backward") for other in calls):
+            return None
+        because = f"moves one piece of the input after the other and calls `{call.callee}()` (line {call.line}) with it"
+        return because, Confidence.LIKELY
 
     def _is_guided(self, path: str, index: int) -> bool:
         """Whether a sampler asks for gradients to guide it, in a loop over timesteps that shows little of its turns.
@@ -262,6 +274,23 @@ class InferenceLoops:
                 put = f"`{said[-1].callee}()` (line {said[-1].line})"
                 because = f"{IN_EVALUATION_MODE}: {put}, then `{call.callee}(...)` each turn (line {call.line})"
                 return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
+        return self._by_a_method(path, index, modes)
+
+    def _by_a_method(self, path: str, index: int, modes: Sequence[Call]) -> Loop | None:
+        """The same where each turn calls a method that runs the model; `modes`: those the function itself sets."""
+        region = self.index.outlines[path].regions[index]
+        for call, run, _, model in runs_by_methods(self.index, self.types, self.calls, path, index):
+            said = [mode for mode in modes if mode.callee.rpartition(".")[0] == model]
+            place: tuple[str, int] | None = None
+            if said and said[-1].callee.endswith(".eval") and said[-1].line < region.start[0]:
+                place = (path, said[-1].line)
+            elif not modes:
+                place = self.by_callers.put(FunctionKey(path, region.function), model)
+            if place is not None:
+                at = f"line {place[1]}" if place[0] == path else f"{place[0]}:{place[1]}"
+                turn = f"`{call.callee}()` each turn (line {call.line}), which runs `{run.callee}(...)`"
+                because = f"{IN_EVALUATION_MODE}: `{model}.eval()` ({at}), then {turn}"
+                return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
         return None
 
     def _put_by_callers(self, path: str, index: int) -> Loop | None:
@@ -277,7 +306,7 @@ class InferenceLoops:
                 run = f"`{call.callee}(...)` each turn (line {call.line})"
                 because = f"{IN_EVALUATION_MODE}: `.eval()` ({at}), then {run}"
                 return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
-        return None
+        return self._by_a_method(path, index, ())
 
     def _modes(self, path: str) -> dict[int, list[Call]]:
         """Function -> its calls of `model.eval()` and `model.train()`, and of what waits for the device."""

@@ -26,7 +26,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _COUNTED = pattern(r" in (?:\w+\()?range\((?:\d+, )?len\((?P<over>[\w.]+)\)")
-_STREAMED = pattern(
+STREAMED = pattern(
     r"^(?!(?:.*[._])?(?:val|valid|validation|eval|test|calib\w*)_).*"
     r"(?:^|[._])(?:frames|images|imgs|clips|crops|chunks|files|paths|"
     r"wavs|audios|videos|file_?(?:list|names|paths)|(?:image|img|wav|audio|video)_(?:list|files|paths))$",
@@ -41,7 +41,7 @@ def over_inputs(
 ) -> Loop | None:
     """What the loop region `number` of a file over `inputs`, by their name, is; None where nothing says it computes."""
     region = index.outlines[path].regions[number]
-    if not _STREAMED.search(inputs):
+    if not STREAMED.search(inputs):
         return None
     for call in calls.directly_in(path, number):
         for target in types.targets(path, call.function, call.callee):

@@ -15,9 +15,11 @@ where something has fallen below one:
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 
+from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.hotness.loop import EVERY_ITERATION, Loop
@@ -42,6 +44,8 @@ _CONVERGED = pattern(
     re.IGNORECASE,
 )
 """Tests of what ends a loop where something has become small enough."""
+_RANGE = pattern(r"\brange\(")
+_BY_NAME = pattern(r"^for \w+ in (?P<name>\w+)$")
 _OF_MORE = pattern(r"epoch|train|eval|test|bench|warm_?up|per_", re.IGNORECASE)
 """Iterations of something else than an algorithm."""
 _COMPUTES = pattern(
@@ -58,10 +62,17 @@ _LEAST = 2
 class Iterations:
     """Answers for one project."""
 
-    def __init__(self, index: Index, calls: DirectCalls, by_itself: Callable[[str, int], Loop | None]) -> None:
+    def __init__(
+        self,
+        index: Index,
+        calls: DirectCalls,
+        by_itself: Callable[[str, int], Loop | None],
+        body: Callable[[str], Body | None] = lambda path: None,
+    ) -> None:
         self.index = index
         self.calls = calls
         self._by_itself = by_itself
+        self._body = body
 
     def at(self, path: str, index: int) -> Loop | None:
         """Why a loop repeats a computation on tensors, if it does."""
@@ -69,7 +80,8 @@ class Iterations:
         region = outline.regions[index]
         if _OF_MORE.search(region.detail) or not outline.imports_from("torch"):
             return None
-        if not _COUNTED.search(region.detail) and not self._ends_when_converged(path, index):
+        counted = _COUNTED.search(region.detail) or _COUNTED.search(self._written_out(path, index))
+        if not counted and not self._ends_when_converged(path, index):
             return None
         if is_cold(self.index, FunctionKey(path, region.function)):
             return None
@@ -84,6 +96,20 @@ class Iterations:
             f"repeats a computation, as until it converges: `{first.callee}()` (line {first.line})"
         )
         return Loop("rollout", because, Confidence.LIKELY, region.head, EVERY_ITERATION)
+
+    def _written_out(self, path: str, index: int) -> str:
+        """A loop over a name for a range as if that stood there, else empty: `turns = tqdm(range(n_iter))`, if a bar is
+        wanted, `else range(n_iter)`."""
+        region = self.index.outlines[path].regions[index]
+        named = _BY_NAME.search(region.detail)
+        body = self._body(path) if named is not None else None
+        if named is None or body is None:
+            return ""
+        bound = list(body.definitions(region.function).get(named["name"], ()))
+        if len(bound) != 1 or bound[0].how != "assign" or bound[0].value is None:
+            return ""
+        written = f"for _ in {ast.unparse(bound[0].value)}"
+        return written if _RANGE.search(written) and not _OF_MORE.search(written) else ""
 
     def _ends_when_converged(self, path: str, index: int) -> bool:
         """Whether a test in a loop leaves it where something has fallen below a tolerance."""

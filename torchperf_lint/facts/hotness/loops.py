@@ -18,6 +18,7 @@ from torchperf_lint.facts.hotness.evaluated_by_callers import EvaluatedByCallers
 from torchperf_lint.facts.hotness.few_by_default import turns_by_default
 from torchperf_lint.facts.hotness.generations import Generations
 from torchperf_lint.facts.hotness.inference_loops import InferenceLoops
+from torchperf_lint.facts.hotness.inputs_moved import InputsMoved
 from torchperf_lint.facts.hotness.iterations import Iterations
 from torchperf_lint.facts.hotness.loader_loops import LoaderLoops
 from torchperf_lint.facts.hotness.loop import EVERY_GRADIENT, EVERY_STEP, FEW_TURNS, Loop
@@ -61,7 +62,8 @@ class Loops:
         self.of_loaders = LoaderLoops(index, types, self.calls, without_grad)
         by_callers = EvaluatedByCallers(index, callers, body)
         self.inference = InferenceLoops(index, types, self.calls, without_grad, self.generators, by_callers)
-        self.iterations = Iterations(index, self.calls, self._by_itself)
+        self.iterations = Iterations(index, self.calls, self._by_itself, body)
+        self.inputs_moved = InputsMoved(index, types, self.calls, without_grad, body)
         self.generations = Generations(index, types, self.calls, self._by_itself)
         self._known: dict[tuple[str, int], Loop | None] = {}
         self.by_pieces = LoopsByPieces(index, self._by_itself, self.inference, self.of_loaders)
@@ -107,6 +109,7 @@ class Loops:
             or self.generations.at(path, index)
             or self.inference.over_inputs(path, index)
             or self.inference.over_batches(path, index)
+            or self.inputs_moved.at(path, index)
         )
 
     def _is_short(self, path: str, region: Region) -> bool:

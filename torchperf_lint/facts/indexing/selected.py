@@ -13,6 +13,7 @@ from torchperf_lint.facts.indexing.each_layer import is_found_in_each_layer
 from torchperf_lint.facts.indexing.fixed_masks import fixed_in
 from torchperf_lint.facts.indexing.given_to_helpers import uses_in_helper
 from torchperf_lint.facts.indexing.group_masks import is_by_group, is_full
+from torchperf_lint.facts.indexing.marked import is_marked
 from torchperf_lint.facts.indexing.one_row_stored import is_one_row
 from torchperf_lint.facts.indexing.own_steps import finds_own_step
 from torchperf_lint.facts.indexing.picked import ELEMENTWISE, fits, is_by_mask, is_larger_of_two
@@ -27,6 +28,7 @@ from torchperf_lint.facts.indexing.purposes import (
     FOUND,
     FULL,
     LOST,
+    MARKED,
     ONE_A_ROW,
     ONE_ROW,
     OWN_STEP,
@@ -98,6 +100,7 @@ _BY_THE_MASK = {
     BY_ROW: is_by_row,
     BY_GROUP: is_by_group,
     EACH_LAYER: is_found_in_each_layer,
+    MARKED: is_marked,
 }
 """What a selection is by its mask alone, whatever becomes of the elements."""
 

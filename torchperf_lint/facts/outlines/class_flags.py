@@ -13,7 +13,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts.outlines.guards import Guard
+from torchperf_lint.facts.outlines.guards import Guard, guards_the_rest
+from torchperf_lint.facts.outlines.kept_parameters import keeping
+from torchperf_lint.facts.outlines.unit_intervals import UnitIntervals
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.conditions import short, words
 from torchperf_lint.facts.syntax.syntax import nodes_of
@@ -24,9 +26,11 @@ class ClassFlags:
 
     def __init__(self) -> None:
         self._down: dict[int, frozenset[str]] = {}
+        self.intervals = UnitIntervals()
 
     def note(self, number: int, node: ast.ClassDef) -> None:
         """Keep which flags of a class are never up."""
+        self.intervals.note(number, node)
         refused, flags = set(_refused(node)), set(_class_flags(node))
         if flags:
             flags -= {chain(t) for n in nodes_of(node) if isinstance(n, ast.Assign) for t in n.targets}
@@ -46,6 +50,12 @@ class ClassFlags:
         held = any(isinstance(part, ast.Attribute) and chain(part) in down for part in parts)
         return Guard("raise", short(words(test)), otherwise=negated) if held else None
 
+    def guards_the_rest(self, statement: ast.stmt, class_index: int) -> Guard | None:
+        """What makes the rest of a block of a method rare; no interval that is one step by default."""
+        guard = guards_the_rest(statement)
+        interval = guard is not None and guard.kind == "cadence" and isinstance(statement, ast.If)
+        return None if interval and self.intervals.decides(statement.test, class_index) else guard  # type: ignore[attr-defined]
+
 
 def _refused(node: ast.ClassDef) -> Iterator[str]:
     """The attributes that keep a parameter with which the constructor raises: `if huber: raise NotImplementedError`."""
@@ -54,18 +64,7 @@ def _refused(node: ast.ClassDef) -> Iterator[str]:
         if not isinstance(statement, ast.If) or not isinstance(statement.test, ast.Name):
             continue
         if isinstance(statement.body[-1], ast.Raise):
-            yield from _keeping(node, statement.test.id)
-
-
-def _keeping(node: ast.ClassDef, name: str) -> Iterator[str]:
-    """The attributes of `self` that are bound to a plain name, and to nothing else in the class."""
-    bound: dict[str, list[ast.expr]] = {}
-    for statement in (n for n in nodes_of(node) if isinstance(n, ast.Assign)):
-        for target in statement.targets:
-            bound.setdefault(chain(target), []).append(statement.value)
-    for kept, values in bound.items():
-        if kept.startswith("self.") and all(isinstance(v, ast.Name) and v.id == name for v in values):
-            yield kept
+            yield from keeping(node, statement.test.id)
 
 
 def _class_flags(node: ast.ClassDef) -> Iterator[str]:

@@ -119,7 +119,7 @@ class _Outliner:
             self.statement(statement, context)
             if type(statement) not in _MAY_GUARD_THE_REST:
                 continue
-            guard = guards.guards_the_rest(statement)
+            guard = self.class_flags.guards_the_rest(statement, self.class_of(context))
             if guard is None and isinstance(statement, ast.If):
                 guard = self.kept_after(statement, statements[index + 1 :], context)
             if guard is None and evaluation_follows(statement):
@@ -299,10 +299,10 @@ class _Outliner:
         return guards.Guard("cadence", conditions.short(conditions.words(node.test))) if few else None
 
     def is_of_each_call(self, test: ast.expr, context: Context) -> bool:
-        """`if i == 1:` in a loop of a training step's own: each step comes to that turn."""
-        if self.out.functions[context.function].name not in PER_STEP:
-            return False
-        return counted_turns.only_counts(test, self.counters.get(context.function, frozenset()))
+        """`if i == 1:` in a loop of a training step's own, whose each step comes to that turn; an interval of one."""
+        of_step = self.out.functions[context.function].name in PER_STEP
+        counts = of_step and counted_turns.only_counts(test, self.counters.get(context.function, frozenset()))
+        return counts or self.class_flags.intervals.decides(test, self.class_of(context))
 
     def class_of(self, context: Context) -> int:
         """The number of the class whose method the function around is; -1 for none."""

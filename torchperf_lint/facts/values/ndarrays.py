@@ -11,6 +11,7 @@ from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.outlines.records import END_OF_FILE
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
+from torchperf_lint.facts.values.moved_beside import is_moved_beside
 from torchperf_lint.facts.values.value import Frame
 from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
@@ -83,6 +84,9 @@ def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> st
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         sliced = any(isinstance(part, ast.Slice) for part in parts)
         row = len(parts) == 1 and _is_table(values, node.value, frame)  # `np.eye(classes)[label]`
+        if not sliced and not row and len(parts) == 1:
+            body = values.body(frame.path)
+            row = body is not None and is_moved_beside(body, parts[0], frame)
         return is_array(values, node.value, frame, depth + 1) if sliced or row else None
     if isinstance(node, ast.IfExp):
         either = [is_array(values, part, frame, depth + 1) for part in (node.body, node.orelse)]
