@@ -18,7 +18,7 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.substituted import call_of_each
 from torchperf_lint.facts.values.datasets import batches_on_device, data_set
-from torchperf_lint.facts.values.entries import is_stored_by_attribute, made_of_keywords
+from torchperf_lint.facts.values.entries import is_stored_by_attribute, made_of_keywords, made_of_pairs
 from torchperf_lint.facts.values.iteration import next_of
 from torchperf_lint.facts.values.nominal import from_thing, short_name
 from torchperf_lint.facts.values.results import LOSS_FUNCTION, as_a_module_would, origin_of
@@ -348,6 +348,8 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
     if name == "zip":
         items = tuple(values.element(argument, frame) for argument in arguments)
         return sequence(sequence(join(items), items))
+    if name == "dict" and len(arguments) == 1:
+        return made_of_pairs(values, first, frame)
     if name == "map" and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args):
         return sequence(values.of(call_of_each(node.args[0], node.args[1:], node), frame))
     if name in ("sum", "max", "min"):
