@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from torchperf_lint.facts.autograd.evaluated_with_grad import Evaluated, evaluated_in, says_more
+from torchperf_lint.facts.autograd.run_by_own_methods import run_by_own_methods, runs_own
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.files.project import Project
@@ -38,7 +39,8 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
     for number, region in enumerate(file.outline.regions):
         if region.kind != "loop":
             continue
-        for model in _called_in(file, number, callees[region.function]):
+        own = callees[region.function]
+        for model in dict.fromkeys((*_called_in(file, number, own), *run_by_own_methods(file, number, own))):
             place = _put(file.project, FunctionKey(file.path, region.function), model, region.start[0])
             if place is None or says_more(file, region):
                 continue
@@ -58,8 +60,11 @@ def _called_in(file: SourceFile, number: int, own: set[str]) -> Iterator[str]:
 
 
 def _is_module(file: SourceFile, site: Site, model: str) -> bool:
-    """Whether what a call runs is a module, or a method of one."""
+    """Whether what a call runs is a module, or a method of one, or a method that runs a module of its object."""
     called = site.call.func
+    if isinstance(called, ast.Attribute) and runs_own(file, site, model):
+        run = ast.Attribute(called.value, model.removeprefix("self."), ast.Load())
+        return file.value(ast.copy_location(run, called), site).kind == "module"
     if isinstance(called, ast.Attribute) and chain(called.value) == model:
         called = called.value
     return file.value(called, site).kind == "module"

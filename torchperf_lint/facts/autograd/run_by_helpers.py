@@ -8,7 +8,10 @@ from torchperf_lint.facts.syntax.chains import chain
 
 
 def run_by_helper(site: Site, model: str) -> tuple[str, Call] | None:
-    """The first call, with its path, of the parameter for which a call of a project's function is given a model."""
+    """The first call, with its path, of the parameter for which a call of a project's function is given a model.
+
+    Of a model of the object, `self.model`, which a method of it runs as `self.score(cluster)` is called: its call there.
+    """
     project = site.file.project
     for key in project.types.targets(site.file.path, site.function, chain(site.call.func)):
         function = project.index.function(key)
@@ -16,6 +19,8 @@ def run_by_helper(site: Site, model: str) -> tuple[str, Call] | None:
         given = dict(zip(names, site.call.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in site.call.keywords if keyword.arg}
         own = next((name for name, value in given.items() if chain(value) == model), None)
+        if own is None and model.startswith("self.") and chain(site.call.func).startswith("self."):
+            own = model
         run = next((call for call in project.index.calls_in(key) if call.callee == own), None)
         if run is not None:
             return key.path, run

@@ -16,8 +16,8 @@ from torchperf_lint.patterns import pattern
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
 )
-_OF_EPOCHS = pattern(r"^\(?epochs?\b[^%]*%")
-"""`epoch % 5 == 0`, `(epoch + 1) % args.every == 0`."""
+_OF_EPOCHS = pattern(r"^\(?epochs?\b[^%]*%|^epochs? in\b")
+"""`epoch % 5 == 0`, `(epoch + 1) % args.every == 0`, `epoch in self.validated`."""
 
 
 class Around:
