@@ -86,7 +86,9 @@ def test_pairs_make_a_dict_of_what_comes_second(made):
     assert (value.kind, value.device) == ("tensor", DEVICE)
 
 
-@pytest.mark.parametrize("made", ["dict(zip(parts, names))", "dict(names)", 'dict([("labels", name) for name in names])'])
+@pytest.mark.parametrize(
+    "made", ["dict(zip(parts, names))", "dict(names)", 'dict([("labels", name) for name in names])']
+)
 def test_pairs_of_anything_else_say_nothing(made):
     assert value_of(PAIRS.format(made=made), "labels").kind == "unknown"
 

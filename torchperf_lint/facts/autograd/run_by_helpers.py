@@ -10,7 +10,7 @@ from torchperf_lint.facts.syntax.chains import chain
 def run_by_helper(site: Site, model: str) -> tuple[str, Call] | None:
     """The first call, with its path, of the parameter for which a call of a project's function is given a model.
 
-    Of a model of the object, `self.model`, which a method of it runs as `self.score(cluster)` is called: its call there.
+    Of a model of the object, `self.model`, the call in a method that runs it, `self.score(cluster)`.
     """
     project = site.file.project
     for key in project.types.targets(site.file.path, site.function, chain(site.call.func)):

@@ -9,7 +9,7 @@ from torchperf_lint.facts.devices.moved_in_place import moved_in_place
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.literals import is_text
 from torchperf_lint.facts.values.entries_of_attributes import entry_of_attribute
-from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Frame, Value, is_mapping, join, mapping
+from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Frame, Value, is_mapping, join, mapping, sequence
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -46,7 +46,14 @@ def made_of_keywords(values: Values, node: ast.Call, frame: Frame) -> Value | No
     return mapping(any_entry([value for _, value in named]), named) if len(named) == len(given) else None
 
 
-def made_of_pairs(values: Values, pairs: Value, frame: Frame) -> Value:
+def made_by_dict(values: Values, node: ast.Call, frame: Frame) -> Value:
+    """What `dict(...)` makes, of keywords or of pairs."""
+    if not node.args:
+        return made_of_keywords(values, node, frame) or sequence(UNKNOWN)
+    return _made_of_pairs(values, values.of(node.args[0], frame), frame)
+
+
+def _made_of_pairs(values: Values, pairs: Value, frame: Frame) -> Value:
     """What `dict(zip(names, batch))` makes: a dict of the second of each pair, where those are tensors."""
     pair = values.element(pairs, frame) if pairs.kind == "sequence" and not is_mapping(pairs) else UNKNOWN
     held = pair.items[1] if pair.kind == "sequence" and len(pair.items) == 2 else UNKNOWN
