@@ -75,9 +75,8 @@ SCRIPTS_TUNED = frozenset(
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
-LIBRARIES = frozenset({"libraries"}) | {
-    f"libraries-{nth}" for nth in "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split()
-}
+_DRAWN = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split()
+LIBRARIES = frozenset({"libraries"}) | {f"libraries-{nth}" for nth in _DRAWN}
 """Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.facts.autograd.answered_with_grad import answered_with_grad
 from torchperf_lint.facts.autograd.evaluated_by_mode import ByMode, evaluated_by_mode
 from torchperf_lint.facts.autograd.evaluated_elsewhere import evaluated_elsewhere
 from torchperf_lint.facts.autograd.evaluated_in_training import EvaluatedBeside, evaluated_in_training
@@ -35,7 +36,8 @@ class EvalWithoutNoGrad(SourceRule):
     step. Also
     calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
     reinforcement learning are, also through lists, helpers and methods; calls in evaluation loops whose output is only
-    read; calls of target networks that a loss goes back through, and calls on a
+    read; calls of a network in evaluation mode in a method that answers a request, `predict`, and brings the output to
+    the host; calls of target networks that a loss goes back through, and calls on a
     `Variable(x, volatile=True)`, which does nothing since torch 0.4.
 
     ## Why it is slow
@@ -140,7 +142,7 @@ class EvalWithoutNoGrad(SourceRule):
                 yield by_mode.site, self._by_mode(file, by_mode)
         for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ", "old", "prev")) else ():
             yield site, self._target(file, site)
-        for recorded in recorded_for_nobody(file):
+        for recorded in (*recorded_for_nobody(file), *answered_with_grad(file)):
             if not may_ask_for_gradients(recorded.site):
                 yield recorded.site, self._detached(file, recorded)
 

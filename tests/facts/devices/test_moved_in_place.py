@@ -167,3 +167,34 @@ def test_whom_it_is_handed_to_gets_it_as_it_is_then():
     code = MOVERS + "def loss_of(model, data):\n    return model(data['x'].sum())\n\n" + LOOP
     code += "        move(batch, device)\n        loss_of(model, batch).backward()\n"
     assert value_of(code, "data['x'].sum()").device == DEVICE
+
+
+BY_METHOD = """
+class Trainer:
+    def __init__(self, loader: DataLoader):
+        self.loader = loader
+        self.device = torch.device("cuda")
+
+    def to_var(self, x):
+        return x.to(self.device)
+
+    def as_float(self, x):
+        return x.float()
+
+    def placed(self, batch):
+        for k, v in batch.items():
+            if torch.is_tensor(v):
+                batch[k] = self.{method}(v)
+        return batch
+
+    def train(self):
+        for batch in self.loader:
+            batch = self.placed(batch)
+            x = batch["x"]
+            x.sum()
+"""
+
+
+@pytest.mark.parametrize(("method", "device"), [("to_var", DEVICE), ("as_float", HOST)])
+def test_entries_may_be_moved_by_a_method_that_does_nothing_else(method, device):
+    assert value_of(BY_METHOD.format(method=method), "x").device == device

@@ -61,3 +61,58 @@ def test_entries_of_keywords_are_known_by_name():
 def test_a_dict_that_begins_with_numbers_holds_what_is_put_into_it():
     code = STEP.format(made="dict(count=0)\n        held['loss'] = model(x.cuda()).mean()")
     assert value_of(code.replace("part.shape", 'held["loss"]'), 'held["loss"]').kind == "tensor"
+
+
+PAIRS = """
+def evaluate(model, data, device, names):
+    for batch in DataLoader(data, num_workers=4):
+        parts = [part.to(device) for part in batch]
+        held = {made}
+        labels = held.get("labels")
+        labels.shape
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "dict(zip(names, parts))",
+        'dict([("labels", part) for part in parts])',
+        '{"labels": parts[0]}',
+    ],
+)
+def test_pairs_make_a_dict_of_what_comes_second(made):
+    value = value_of(PAIRS.format(made=made), "labels")
+    assert (value.kind, value.device) == ("tensor", DEVICE)
+
+
+@pytest.mark.parametrize(
+    "made", ["dict(zip(parts, names))", "dict(names)", 'dict([("labels", name) for name in names])']
+)
+def test_pairs_of_anything_else_say_nothing(made):
+    assert value_of(PAIRS.format(made=made), "labels").kind == "unknown"
+
+
+OWN_BAR = """
+class {name}:
+    def __init__(self, iterable, desc=""):
+        self.iterable = iterable
+        self.shown = 0
+
+    def __iter__(self):
+        for one in self.__dict__["iterable"]:
+            yield one
+            self.shown += 1
+
+def evaluate(model, data):
+    for batch in {name}(DataLoader(data, num_workers=4), desc="evaluate"):
+        batch.shape
+"""
+
+
+def test_a_copy_of_tqdm_hands_on_what_it_is_given():
+    assert value_of(OWN_BAR.format(name="tqdm"), "batch").kind == "batch"
+
+
+def test_another_class_may_do_anything_with_it():
+    assert value_of(OWN_BAR.format(name="Folded"), "batch").kind == "unknown"

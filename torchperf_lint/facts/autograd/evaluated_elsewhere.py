@@ -89,7 +89,7 @@ def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = 
     """The path and line where a model that a function calls below `line` is put into evaluation mode."""
     function = project.index.function(key)
     if model.startswith("self."):
-        return _by_the_object(project, key, model)
+        return put_by_the_object(project, key, model)
     if model in [p.name for p in function.parameters]:
         return _by_a_caller(project, key, model, hops) if hops else None
     found = _said(project, FunctionKey(key.path, 0), model, 0) if key.index else None
@@ -118,7 +118,7 @@ def _by_one(project: Project, site: CallSite, name: str, hops: int) -> tuple[str
     return _said(project, caller, name, site.call.line) or _put(project, caller, name, site.call.line, hops - 1)
 
 
-def _by_the_object(project: Project, key: FunctionKey, model: str) -> tuple[str, int] | None:
+def put_by_the_object(project: Project, key: FunctionKey, model: str) -> tuple[str, int] | None:
     """Where another method that runs before puts it into evaluation mode: the constructor, or the caller."""
     cls = project.index.class_of(key.path, key.index)
     if cls is None:

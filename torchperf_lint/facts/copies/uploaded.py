@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.constants.changed_in_place import base_of, changed, given_for_effect
+from torchperf_lint.facts.copies.entries_uploaded import as_entry, entries_given_back, written_entry, zipped
 from torchperf_lint.facts.copies.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.devices.devices import target_device
 from torchperf_lint.facts.devices.moved_in_place import moved_in_place
@@ -108,6 +109,9 @@ class _Search:
             return self.line(entry, self.body.at(entry), hops - 1) if hops else None
         if self._is_picked_there(node, at):
             return None
+        given_back = self._of_entry_given_back(node, at, hops)
+        if given_back is not None:
+            return given_back
         node = same_numbers(node)
         if isinstance(node, ast.Call):
             return self._of_call(node, at, hops)
@@ -159,6 +163,9 @@ class _Search:
     def _of_call(self, node: ast.Call, at: tuple[int, int], hops: int) -> int | None:
         if isinstance(node.func, ast.Name) and node.func.id in _GATHERS and len(node.args) == 1:
             return self.line(node.args[0], at, hops)
+        values = zipped(node)
+        if values is not None:
+            return self.line(values, at, hops)
         if self._uploads(node, at):
             return node.lineno
         # What is there already, `y = y[:, -n:].to(device)`, is not copied again.
@@ -167,20 +174,32 @@ class _Search:
 
     def _entry(self, node: ast.expr, at: tuple[int, int]) -> ast.expr | None:
         """What `inputs["labels"]` of `inputs = {"labels": batch[3]}` stands for, where nothing else is put there."""
-        node = below(node, _SAME)
-        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        asked = as_entry(below(node, _SAME))
+        if asked is None:
             return None
-        put = self._put_once(node.value.id, node.slice, at)
-        if put is not None:
-            return put
-        made = self.body.assigned_once(self.frame.function, node.value.id, at)
-        if not isinstance(made, ast.Dict) or not isinstance(node.slice, ast.Constant):
+        assert isinstance(asked.value, ast.Name)
+        name = asked.value.id
+        put = self._put_once(name, asked.slice, at)
+        made = self.body.assigned_once(self.frame.function, name, at) if put is None else None
+        return put if made is None else written_entry(self.file, self.frame.function, made, asked)
+
+    def _of_entry_given_back(self, node: ast.expr, at: tuple[int, int], hops: int) -> int | None:
+        """`batch["y"]` of `batch = self.to_device(batch)`: what a function of the same file uploads, in a new dict."""
+        asked = as_entry(below(node, _SAME)) if hops == _HOPS else None
+        name = asked.value.id if asked is not None and isinstance(asked.value, ast.Name) else ""
+        made = self.body.assigned_once(self.frame.function, name, at) if name else None
+        function = self._one_function(made) if isinstance(made, ast.Call) else None
+        if asked is None or function is None or self.is_changed(name):
             return None
-        stores = (s for s in self.file.enclosing(self.frame.function).of_kinds((ast.Subscript,)) if _is_store(s))
-        if any(ast.unparse(store) == ast.unparse(node) for store in stores):
-            return None
-        pairs = zip(made.keys, made.values, strict=True)
-        return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == node.slice.value), None)
+        there = _Search(self.file, self.frame._replace(function=function), self.body)
+        parts = entries_given_back(self.file, self.body, function, asked)
+        lines = [there.line(part, self.body.at(part), hops - 1) for part in parts]
+        return lines[0] if lines and None not in lines else None
+
+    def _one_function(self, call: ast.Call) -> int | None:
+        """The one function of the same file that a call runs."""
+        targets = self.file.project.types.targets(self.frame.path, self.frame.function, chain(call.func))
+        return targets[0].index if len(targets) == 1 and targets[0].path == self.frame.path else None
 
     def _put_once(self, name: str, key: ast.expr, at: tuple[int, int]) -> ast.expr | None:
         """The upload that has always been put under a text by now: `batch["labels"] = batch["labels"].to(device)`."""
@@ -196,15 +215,15 @@ class _Search:
 
     def _of_result(self, d: Definition, call: ast.Call, hops: int) -> int | None:
         """`pred, true = self.process(batch)`: what a function of the same file uploads and gives back."""
-        targets = self.file.project.types.targets(self.frame.path, self.frame.function, chain(call.func))
-        if len(targets) != 1 or targets[0].path != self.frame.path or len(d.index) != 1 or hops < _HOPS:
+        function = self._one_function(call)
+        if function is None or len(d.index) != 1 or hops < _HOPS:
             return None
-        there = _Search(self.file, self.frame._replace(function=targets[0].index), self.body)
+        there = _Search(self.file, self.frame._replace(function=function), self.body)
         lines = [
             there.line(result.elts[d.index[0]], self.body.at(result), hops - 1)
             if isinstance(result, ast.Tuple) and d.index[0] < len(result.elts)
             else None
-            for result in self.body.returns(targets[0].index)
+            for result in self.body.returns(function)
         ]
         return lines[0] if lines and None not in lines else None
 
@@ -339,10 +358,6 @@ def _own_attribute(node: ast.expr) -> str | None:
             break
     own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return node.attr if own and isinstance(node, ast.Attribute) else None
-
-
-def _is_store(node: ast.AST) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
 def _gives_the_same(call: ast.Call) -> bool:

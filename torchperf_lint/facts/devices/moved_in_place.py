@@ -94,7 +94,7 @@ def _in_function(values: Values, key: FunctionKey, body: Body) -> tuple[InPlace,
 
 def _of(values: Values, statement: ast.stmt, key: FunctionKey) -> Iterator[InPlace]:
     if isinstance(statement, ast.For):
-        yield from _of_loop(statement, key)
+        yield from _of_loop(values, statement, key)
     elif isinstance(statement, ast.Expr | ast.Assign):
         for call in _always_made(statement.value):
             yield from _of_call(values, statement, call, key)
@@ -112,7 +112,7 @@ def _always_made(node: ast.expr) -> Iterator[ast.Call]:
             pending.append(node.value)
 
 
-def _of_loop(loop: ast.For, key: FunctionKey) -> Iterator[InPlace]:
+def _of_loop(values: Values, loop: ast.For, key: FunctionKey) -> Iterator[InPlace]:
     """`for key, value in batch.items(): batch[key] = value.to(device)`."""
     first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
     container = _gone_through(loop.iter)
@@ -121,9 +121,11 @@ def _of_loop(loop: ast.For, key: FunctionKey) -> Iterator[InPlace]:
     stored = f"{container}[{first.id}]"
     for node in ast.walk(loop):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and ast.unparse(node.targets[0]) == stored:
-            move = _move_of(node.value)
+            move, where = _move_of(node.value), key
+            if move is None and isinstance(node.value, ast.Call):
+                move, where = _moved_by_helper(values, node.value, key)
             if move is not None:
-                yield InPlace(container, loop, move, key, _asks_for(loop, first.id))
+                yield InPlace(container, loop, move, where, _asks_for(loop, first.id))
                 return
 
 
@@ -151,6 +153,21 @@ def _move_of(value: ast.expr) -> ast.Call | None:
             return None
         value = value.func.value
     return None
+
+
+def _moved_by_helper(values: Values, call: ast.Call, key: FunctionKey) -> tuple[ast.Call | None, FunctionKey]:
+    """The move in a function that does nothing else, `return x.to(self.device)`, with that function."""
+    targets = values.types.targets(key.path, key.index, chain(call.func))
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    returned = body.returns(targets[0].index) if body is not None else []
+    move = _move_of(returned[0]) if len(returned) == 1 else None
+    if move is None or not isinstance(move.func, ast.Attribute) or not isinstance(move.func.value, ast.Name):
+        return None, key
+    parameters = {parameter.name for parameter in values.index.function(targets[0]).parameters}
+    # What a device is that the helper is handed, each of its calls says for itself.
+    given = [*move.args, *(keyword.value for keyword in move.keywords)]
+    told = any(isinstance(one, ast.Name) and one.id in parameters for one in given)
+    return (move, targets[0]) if move.func.value.id in parameters and not told else (None, key)
 
 
 def _is_part(value: ast.expr, name: str, frame: Frame, body: Body) -> bool:
@@ -188,7 +205,7 @@ def _of_call(values: Values, statement: ast.stmt, call: ast.Call, key: FunctionK
     for loop in body.functions[targets[0].index].body if targets[0].index in body.functions else ():
         if loop.lineno > leaves:
             return
-        for found in _of_loop(loop, targets[0]) if isinstance(loop, ast.For) else ():
+        for found in _of_loop(values, loop, targets[0]) if isinstance(loop, ast.For) else ():
             given = argument_for(call, function, found.name) if found.name in parameters else None
             if isinstance(given, ast.Name) and not body.definitions(targets[0].index).get(found.name):
                 for name in _names_after(statement, call, given.id, found.name, body.returns(targets[0].index)):

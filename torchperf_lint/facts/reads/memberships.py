@@ -1,7 +1,8 @@
 """Device tensors that Python looks up in a list, `tokens[i] in end_ids`; and looks into, `i in labels.unique()`.
 
 A list is asked entry by entry, and each comparison with a tensor is one that the host waits for. A dict or a set finds
-things by their hash, and never waits; what holds which is told by a literal, or by a name of ids.
+things by their hash, and never waits; what holds which is told by a literal, as the function binds it or in place, or
+by a name of ids.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def memberships(file: SourceFile) -> Iterator[tuple[Spot, ast.expr]]:
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
             continue
         sought, holder = node.left, node.comparators[0]
-        if _is_list(holder) and _is_element(sought) and _is_tensor(file, spot, sought):
+        listed = _is_list(holder) or (isinstance(holder, ast.Name) and _is_written(file, spot, holder))
+        if listed and _is_element(sought) and _is_tensor(file, spot, sought):
             yield spot, sought
         elif isinstance(holder, ast.Name) and _is_counted(file, spot, sought) and _is_tensor(file, spot, holder):
             yield spot, holder
@@ -54,6 +56,13 @@ def _is_counted(file: SourceFile, spot: Spot, node: ast.expr) -> bool:
 
 def _is_list(node: ast.expr) -> bool:
     return isinstance(node, ast.List | ast.Tuple) or _IDS.search(last_part(chain(node))) is not None
+
+
+def _is_written(file: SourceFile, spot: Spot, holder: ast.Name) -> bool:
+    """Whether a name stands for a list that the function writes out, `ignored = [pad, end]`."""
+    body = file.project.body(file.path)
+    made = body.assigned_once(spot.function, holder.id, spot.frame.at) if body is not None else None
+    return isinstance(made, ast.List | ast.Tuple)
 
 
 def _is_element(node: ast.expr) -> bool:

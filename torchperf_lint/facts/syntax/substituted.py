@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from torchperf_lint.facts.syntax.literals import is_text
 from torchperf_lint.facts.syntax.written_names import written_name
 
 
@@ -59,3 +60,13 @@ def call_of_named(node: ast.Call) -> ast.Call | None:
     if named is None or not named.attr.isidentifier():
         return None
     return ast.copy_location(ast.Call(func=named, args=node.args, keywords=node.keywords), node)
+
+
+def entry_by_get(node: ast.Call) -> ast.Subscript | None:
+    """`inputs["labels"]` of `inputs.get("labels")`; None for other calls, and where something stands in for it."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "get" or node.keywords:
+        return None
+    if len(node.args) != 1 or not is_text(node.args[0]):
+        return None
+    return ast.copy_location(ast.Subscript(value=function.value, slice=node.args[0], ctx=ast.Load()), node)

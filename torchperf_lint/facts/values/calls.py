@@ -58,6 +58,8 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
         and (thing is None or thing.kind == "external")
     ):
         return value_of_builtin(values, node, node.func.id, frame)
+    if thing is not None and _is_own_bar(values, node, thing):
+        return values.of(node.args[0], frame)
     if thing is not None and thing.kind in ("class", "function"):
         several = things if all(each.kind == "function" for each in things) else things[:1]
         return join([made_by_project(values, node, each, frame) for each in several])
@@ -92,6 +94,13 @@ def _is_plain_function(values: Values, thing: Thing | None) -> bool:
     if thing is None or thing.kind not in ("function", "class"):
         return False
     return thing.kind == "class" or values.index.function(FunctionKey(thing.path, thing.index)).class_index < 0
+
+
+def _is_own_bar(values: Values, node: ast.Call, thing: Thing) -> bool:
+    """Whether a call makes a copy of tqdm that the project keeps in its own files, around what it is given."""
+    if thing.kind != "class" or not node.args or not PROGRESS.search(chain(node.func)):
+        return False
+    return values.index.method(thing, "__iter__") is not None
 
 
 def _called_value(values: Values, node: ast.Call, frame: Frame) -> Value:

@@ -9,7 +9,7 @@ from torchperf_lint.facts.devices.moved_in_place import moved_in_place
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.literals import is_text
 from torchperf_lint.facts.values.entries_of_attributes import entry_of_attribute
-from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Frame, Value, join, mapping
+from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Frame, Value, is_mapping, join, mapping, sequence
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -44,6 +44,20 @@ def made_of_keywords(values: Values, node: ast.Call, frame: Frame) -> Value | No
     given = [(keyword.arg, values.of(keyword.value, frame)) for keyword in node.keywords[:_ENTRIES]]
     named = tuple((name, value) for name, value in given if name is not None and value.kind in ("tensor", "batch"))
     return mapping(any_entry([value for _, value in named]), named) if len(named) == len(given) else None
+
+
+def made_by_dict(values: Values, node: ast.Call, frame: Frame) -> Value:
+    """What `dict(...)` makes, of keywords or of pairs."""
+    if not node.args:
+        return made_of_keywords(values, node, frame) or sequence(UNKNOWN)
+    return _made_of_pairs(values, values.of(node.args[0], frame), frame)
+
+
+def _made_of_pairs(values: Values, pairs: Value, frame: Frame) -> Value:
+    """What `dict(zip(names, batch))` makes: a dict of the second of each pair, where those are tensors."""
+    pair = values.element(pairs, frame) if pairs.kind == "sequence" and not is_mapping(pairs) else UNKNOWN
+    held = pair.items[1] if pair.kind == "sequence" and len(pair.items) == 2 else UNKNOWN
+    return mapping(held) if held.kind in ("tensor", "batch") else UNKNOWN
 
 
 def is_stored_by_attribute(values: Values, node: ast.Call, frame: Frame) -> bool:

@@ -18,7 +18,7 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.substituted import call_of_each
 from torchperf_lint.facts.values.datasets import batches_on_device, data_set
-from torchperf_lint.facts.values.entries import is_stored_by_attribute, made_of_keywords
+from torchperf_lint.facts.values.entries import is_stored_by_attribute, made_by_dict, made_of_keywords
 from torchperf_lint.facts.values.iteration import next_of
 from torchperf_lint.facts.values.nominal import from_thing, short_name
 from torchperf_lint.facts.values.results import LOSS_FUNCTION, as_a_module_would, origin_of
@@ -332,9 +332,10 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
         return sequence(PLAIN)
     if name in api.PLAIN_BUILTINS:
         return PLAIN
+    if name == "dict":
+        return made_by_dict(values, node, frame)
     if not arguments:
-        held = made_of_keywords(values, node, frame) if name == "dict" else None
-        return held or (sequence(UNKNOWN) if name in ("list", "tuple", "set", "dict") else UNKNOWN)
+        return sequence(UNKNOWN) if name in ("list", "tuple", "set") else UNKNOWN
     first = arguments[0]
     if name == "next":
         given = next_of(values, first, frame)
@@ -352,6 +353,4 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
         return sequence(values.of(call_of_each(node.args[0], node.args[1:], node), frame))
     if name in ("sum", "max", "min"):
         return values.element(first, frame) if len(arguments) == 1 else join(arguments)
-    if name in ("abs", "round", "pow"):
-        return first
-    return UNKNOWN
+    return first if name in ("abs", "round", "pow") else UNKNOWN

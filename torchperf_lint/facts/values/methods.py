@@ -14,6 +14,7 @@ from torchperf_lint.facts.devices.step_batches import one_tensor, prepared_input
 from torchperf_lint.facts.outlines.signatures import ACCELERATOR_NAME
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.substituted import entry_by_get
 from torchperf_lint.facts.values.called_after_class import method_of_namesake, only_by_name
 from torchperf_lint.facts.values.graph_data import graph_data
 from torchperf_lint.facts.values.iteration import loader_method, prepared
@@ -29,6 +30,7 @@ from torchperf_lint.facts.values.value import (
     UNKNOWN,
     Frame,
     Value,
+    is_mapping,
     sequence,
     tensor,
 )
@@ -81,6 +83,9 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
         return _module_method(values, node, base, name, frame)
     if base.kind == "array":
         return PLAIN if name == "item" else Value("array", HOST)
+    entry = entry_by_get(node) if is_mapping(base) else None
+    if entry is not None:
+        return values.of(entry, frame)
     if base.kind == "sequence":
         # An entry that was set anew, `tokens["ids"] = torch.stack(tokens["ids"])`, no longer is the list it was.
         return _of_unknown(values, node, function, frame) if name in api.TENSOR_MARKS else _sequence_method(base, name)

@@ -260,7 +260,7 @@ def _makes_anew(node: ast.expr | None) -> bool:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CONVERTS:
         node = node.func.value
     if not isinstance(node, ast.Call):
-        return False
+        return isinstance(node, ast.Dict) and None not in node.keys  # `{"x": x, "y": y}`, and nothing spread into it
     name = last_part(chain(node.func))
     return name in _ANEW or (name in ("stack", "cat") and bool(node.args) and _makes_anew(node.args[0]))
 
