@@ -9,6 +9,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.effects import statements
 from torchperf_lint.facts.call_graph.index import Thing
 from torchperf_lint.facts.files.source import Place
+from torchperf_lint.facts.outlines.signatures import defaulted
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 
@@ -116,10 +117,7 @@ def _is_truth(method: ast.AST, node: ast.expr) -> bool:
 
 def _flags(args: ast.arguments) -> set[str]:
     """The parameters that are True or False unless a call says otherwise."""
-    plain = [*args.posonlyargs, *args.args]
-    given = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
-    given += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None]
-    return {a.arg for a, d in given if isinstance(d, ast.Constant) and isinstance(d.value, bool)}
+    return {name for name, d in defaulted(args) if isinstance(d, ast.Constant) and isinstance(d.value, bool)}
 
 
 def _counts_on(body: Body, method: int, node: ast.expr, name: str, hops: int = 3) -> bool:

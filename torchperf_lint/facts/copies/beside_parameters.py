@@ -19,7 +19,8 @@ from torchperf_lint.facts.values.values import Values
 _MAKES = frozenset({"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"})
 _INHERITED = frozenset({"weight", "bias"})
 """Parameters of torch's own layers."""
-_STAYS = api.DERIVING - {"to", "type"}
+STAYS = api.DERIVING - {"to", "type"}
+"""Methods that leave a tensor where it is."""
 _MAX_DEPTH = 3
 """Parameters may be made beside each other: `self.lora_A = nn.Parameter(self.weight.new_zeros(r, n))`."""
 
@@ -48,7 +49,7 @@ def _beside(node: ast.expr) -> str | None:
             return chain(own) if keyword(node, "device") is None else None
         if name.endswith("_like") and node.args and chain(node.func).startswith("torch."):
             return chain(node.args[0]) if keyword(node, "device") is None else None
-        if name not in _STAYS or own is None:
+        if name not in STAYS or own is None:
             return None
         node = own
     return None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.constants.class_body import assigned_in_class
 from torchperf_lint.facts.constants.held import builds
-from torchperf_lint.facts.copies.beside_parameters import made_beside_parameter
+from torchperf_lint.facts.copies.beside_parameters import STAYS, made_beside_parameter
 from torchperf_lint.facts.copies.given import converted, given_tensor
 from torchperf_lint.facts.copies.host_data import made_on_host
 from torchperf_lint.facts.syntax import torch_api as api
@@ -22,8 +22,6 @@ from torchperf_lint.model import Confidence
 
 _MOVERS = ("_apply", "to", "cuda")
 """What a class overrides that takes its attributes along itself."""
-_STAYS = api.DERIVING - {"to", "type"}
-"""Methods that leave a tensor where it is."""
 
 
 class LeftBehind(NamedTuple):
@@ -164,7 +162,7 @@ def _stays_where_it_was(value: ast.expr, name: str) -> bool:
 
 def _below_methods(value: ast.expr) -> ast.expr:
     """What stands below methods that leave a tensor where it is."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STAYS:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in STAYS:
         value = value.func.value
     return value
 

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.outlines.kept_parameters import keeping
+from torchperf_lint.facts.outlines.signatures import defaulted
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import nodes_of
 from torchperf_lint.patterns import pattern
@@ -54,8 +55,6 @@ class UnitIntervals:
 
 
 def _one_by_default(args: ast.arguments) -> Iterator[str]:
-    plain = [*args.posonlyargs, *args.args]
-    with_defaults = zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)
-    for argument, default in (*with_defaults, *zip(args.kwonlyargs, args.kw_defaults, strict=True)):
+    for name, default in defaulted(args):
         if isinstance(default, ast.Constant) and type(default.value) in (int, float) and default.value == 1:
-            yield argument.arg
+            yield name
