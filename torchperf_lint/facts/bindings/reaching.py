@@ -121,8 +121,10 @@ def is_bound_before(found: Sequence[Definition], at: Position, block: BlockPath)
     `if refine: x = [y.flip(0) for y in x]; use(x)`: the parameter `x` is another thing in the whole rest of the branch.
     What a turn of a loop binds below the place was not there in the first turn.
     """
-    passed = (d for d in found if d.how != "augmented" and (not d.block or d.end <= at))
-    return any(not d.block or _always_before(d, block) for d in passed)
+    for d in found:  # without a generator: this is asked of every name that is a parameter as well
+        if d.how != "augmented" and (not d.block or (d.end <= at and _always_before(d, block))):
+            return True
+    return False
 
 
 def _both_branches(definition: Definition, block: BlockPath, covered: set[tuple[int, str]]) -> BlockPath | None:

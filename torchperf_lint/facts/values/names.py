@@ -160,8 +160,11 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     is_parameter = _is_parameter(functions[frame.function], name)
     if is_parameter and any(d.within is not None for d in reaching):
         return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    before = is_bound_before(reaching, frame.at, body.block_of(frame.function, frame.at))
-    if is_parameter and not before and not converts_all(body, frame.function, name, reaching):
+    if (
+        is_parameter
+        and not is_bound_before(reaching, frame.at, body.block_of(frame.function, frame.at))
+        and not converts_all(body, frame.function, name, reaching)
+    ):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
