@@ -53,7 +53,7 @@ def answered_with_grad(file: SourceFile) -> Iterator[Recorded]:
     if not records or is_frozen(file) or stays_on_host(file):
         return
     for site in file.calls_among(records):
-        if site.hot is not None or not _runs_on_the_device(file, site) or not _is_evaluated(file, site):
+        if site.hot is not None or not _is_evaluated(file, site) or not _runs_on_the_device(file, site):
             continue
         ends = Ways(site).ends() if not _asks(file, site) else None
         if ends:

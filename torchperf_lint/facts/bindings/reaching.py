@@ -121,7 +121,7 @@ def is_bound_before(found: Sequence[Definition], at: Position, block: BlockPath)
     `if refine: x = [y.flip(0) for y in x]; use(x)`: the parameter `x` is another thing in the whole rest of the branch.
     What a turn of a loop binds below the place was not there in the first turn.
     """
-    for d in found:  # without a generator: this is asked of every name that is a parameter as well
+    for d in found:  # noqa: SIM110 -- asked of every name that is a parameter as well
         if d.how != "augmented" and (not d.block or (d.end <= at and _always_before(d, block))):
             return True
     return False

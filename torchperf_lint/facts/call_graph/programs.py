@@ -50,6 +50,7 @@ class Programs:
         self.text = text
         self.beside = beside
         self._codes: dict[str, str] = {}
+        self._starting: dict[str, bool] = {}
 
     @cached_property
     def paths(self) -> list[str]:
@@ -67,7 +68,9 @@ class Programs:
 
     def starts_itself(self, path: str) -> bool:
         """Whether a file says what it does when it is started by itself."""
-        return _STARTS.search(self.text(path)) is not None
+        if path not in self._starting:
+            self._starting[path] = _STARTS.search(self.text(path)) is not None
+        return self._starting[path]
 
     def _acts(self, path: str) -> bool:
         """Whether a file does something when it is started, and does not only define what others call."""

@@ -10,7 +10,7 @@ from torchperf_lint.facts.loaders.loaders import Origin
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import keyword
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.values.value import HOST, Frame, Value
+from torchperf_lint.facts.values.value import HOST, UNKNOWN, Frame, Value
 from torchperf_lint.facts.values.values import Values
 
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
@@ -81,11 +81,10 @@ def _joined_in_a_branch(values: Values, body: Body, name: ast.Name, frame: Frame
     """
     reaching = body.reaching(frame.function, name.id, frame.at) or ()
     made = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
-    whole = values.of(name, frame)
-    if not made or whole.origins or whole.kind not in ("tensor", "batch") or whole.device != HOST:
-        return None
     joins = (joined_on_host(values, value, frame._replace(at=body.at(value))) for value in made[:_BRANCHES])
-    return next((join for join in joins if join is not None), None)
+    found = next((join for join in joins if join is not None), None)
+    whole = values.of(name, frame) if found is not None else UNKNOWN
+    return found if not whole.origins and whole.kind in ("tensor", "batch") and whole.device == HOST else None
 
 
 def origins_of_parts(values: Values, join: ast.Call, frame: Frame) -> tuple[Origin, ...]:

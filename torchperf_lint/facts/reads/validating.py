@@ -23,6 +23,7 @@ _SWITCHES = frozenset({SWITCH, "enable_validation"})
 _FLAG = "validate_args"
 _OF_ALL = pattern(r"(?m)^[ \t]*(?:\w+\.)*Distribution\._validate_args[ \t]*=[ \t]*(?:False|0)\b")
 """What the switch does, written out: distributions look there where their call says nothing."""
+_OF_ALL_HOLDS = "Distribution._validate_args"
 _OUTPUT = pattern(r"logit|prob|(?:^|_)(?:mean|mu|std|sigma|loc|scale)s?(?:_|$)", re.IGNORECASE)
 _OF_A_NETWORK = frozenset({"logits", "probs"})
 """Parameters that are a tensor with a row for each sample."""
@@ -99,7 +100,8 @@ def is_switched_off(file: SourceFile) -> bool:
     if not _SWITCHES.isdisjoint(index.called_names):
         return True
     speaking = (path for path, outline in index.outlines.items() if outline.imports_from("torch"))
-    return any(_OF_ALL.search(file.project.text(path)) for path in speaking)
+    texts = (file.project.text(path) for path in speaking)
+    return any(_OF_ALL.search(text) for text in texts if _OF_ALL_HOLDS in text)
 
 
 def overwritten(file: SourceFile) -> Iterator[Mark]:

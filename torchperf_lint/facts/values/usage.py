@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
@@ -13,6 +14,7 @@ from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH, PICKS_BY_COPY
 from torchperf_lint.facts.bindings.same_binding import is_same
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.hotness.loader_loops import is_plural
+from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.outlines.signatures import ACCELERATOR_NAME, LOADER_NAME
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain
@@ -87,7 +89,21 @@ def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
 
 
 def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: bool = False) -> Value:
-    """What a name must be, from the attributes that the function asks of it. `returned`: whether a call gave it."""
+    """What a name must be, from the attributes that the function asks of it. `returned`: whether a call gave it.
+
+    How far the evaluation has come is of no matter, and a name is asked about again for whatever it is part of.
+    """
+    answers = _known.setdefault(values, {})
+    key = (frame.path, frame.function, name, frame.at, returned)
+    if key not in answers:
+        answers[key] = _from_uses(values, name, frame, body, returned)
+    return answers[key]
+
+
+_known: WeakKeyDictionary[Values, dict[tuple[str, int, str, Position, bool], Value]] = WeakKeyDictionary()
+
+
+def _from_uses(values: Values, name: str, frame: Frame, body: Body, returned: bool) -> Value:
     if counts_steps(name) and not returned:
         # `loss_total_step.backward()`: what has gradients is the loss of a step, and counts none.
         trained = _trained_on(name, body.uses(frame.function, name), frame, body)

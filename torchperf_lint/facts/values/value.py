@@ -265,6 +265,8 @@ def left_over(value: Value, index: tuple[int, ...]) -> Value:
 def as_called(value: Value, arguments: list[Value]) -> Value:
     """What a function returned, for one call: where the device is a parameter's, that of the arguments."""
     if value.kind == "sequence":
+        if not _is_lent_within(value):
+            return value
         item = as_called(value.item, arguments) if value.item is not None else None
         entries = tuple((key, as_called(entry, arguments)) for key, entry in value.entries)
         return value._replace(
@@ -278,6 +280,14 @@ def as_called(value: Value, arguments: list[Value]) -> Value:
     devices = {argument.device for argument in tensors}
     device = DEVICE if DEVICE in devices else HOST if devices == {HOST} else ANYWHERE
     return value._replace(device=device, borrowed=any(argument.borrowed for argument in tensors))
+
+
+def _is_lent_within(value: Value) -> bool:
+    """Whether the device of a tensor, or of one that a sequence holds, is that of a parameter."""
+    if value.kind != "sequence":
+        return value.kind == "tensor" and value.borrowed
+    held = (value.item, *value.items, *(entry for _, entry in value.entries))
+    return any(_is_lent_within(part) for part in held if part is not None)
 
 
 def told(name: str, because: str, line: int) -> str:
