@@ -153,7 +153,7 @@ class _Runner:
         )
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []
-        ours = not computes_without_torch(file.outline) and not is_for_another_device(name)
+        ours = not computes_without_torch(file.project, name) and not is_for_another_device(name)
         for rule in self.rules if ours else ():
             if rule.code not in ignored and file.mentions(rule.triggers):
                 found += [_weighed(finding, file) for finding in self._checked(rule, file, result)]
