@@ -35,7 +35,8 @@ _NO_GRAPH = ("with", "rest", "rest of each", "other")
 _END_METHODS = frozenset(
     "detach detach_ item tolist numpy argmax argmin argsort eq ne gt lt ge le long int bool byte short char nonzero "
     "size dim numel backward isnan isinf isfinite any all sign round floor ceil new_tensor new_zeros new_ones keys "
-    "gather gather_for_metrics requires_grad_ type_as_string bincount unique bernoulli multinomial".split()
+    "gather gather_for_metrics requires_grad_ type_as_string bincount unique bernoulli multinomial "
+    "asnumpy asscalar".split()  # MXNet's, whose losses have a `backward` as well
 )
 _END_ATTRIBUTES = frozenset({"data", "grad", "device", "dtype", *api.PLAIN_ATTRIBUTES})
 _END_FUNCTIONS = frozenset(
