@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 import packages
@@ -249,16 +249,13 @@ def ours(directory: Path, paths: list[str]) -> list[Finding]:
     done = subprocess.run(command, cwd=directory, env=packages.HERE, capture_output=True, text=True, check=False)
     if not done.stdout:
         raise SystemExit(done.stderr)
-    return [
-        Finding(
-            one["code"],
-            (
-                (one["path"], one["line"], one["end_line"]),
-                *((r["path"], r["line"], r["end_line"]) for r in one["related"] + one["callers"]),
-            ),
-        )
-        for one in json.loads(done.stdout)["findings"]
-    ]
+    return [read(one) for one in json.loads(done.stdout)["findings"]]
+
+
+def read(one: dict[str, Any]) -> Finding:
+    """A finding of ours from its json, with the places that it names beside its own."""
+    others = [(other["path"], other["line"], other["end_line"]) for other in one["related"] + one["callers"]]
+    return Finding(one["code"], ((one["path"], one["line"], one["end_line"]), *others))
 
 
 def hotpath(*options: str) -> Callable[[Path, list[str]], list[Finding]]:
@@ -389,6 +386,15 @@ TOOLS: dict[str, Callable[[Path, list[str]], list[Finding]]] = {
 }
 
 
+def sites_of(directory: Path, part: str, scripts: bool, draw: str | None) -> tuple[dict[str, Path], list[Site]]:
+    """Where each package, or repository of scripts, was unpacked below a directory, and the sites to score."""
+    if scripts:
+        directories = {path.name.replace("+", "/"): path for path in directory.iterdir() if "+" in path.name}
+        return directories, read_scripts(directories, part, draw)
+    directories = packages.unpacked(directory)
+    return directories, read_sites(directories, part, draw)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("directory", type=Path, help="where `benchmarks/packages.py` unpacked the packages")
@@ -398,12 +404,7 @@ def main() -> int:
     parser.add_argument("--scripts", action="store_true", help="score repositories instead, each in DIR/OWNER+NAME")
     parser.add_argument("--draw", help="one draw only: `pattern` in truth/scripts.tsv or files.tsv")
     options = parser.parse_args()
-    if options.scripts:
-        directories = {path.name.replace("+", "/"): path for path in options.directory.iterdir() if "+" in path.name}
-        every = read_scripts(directories, options.part, options.draw)
-    else:
-        directories = packages.unpacked(options.directory)
-        every = read_sites(directories, options.part, options.draw)
+    directories, every = sites_of(options.directory, options.part, options.scripts, options.draw)
     # A site whose code no tool of the table claims to find counts for nobody; a finding there is still wrong.
     sites = [s for s in every if s.label != "TP" or families_of(s.code)]
     print(f"{len(sites)} rows of part {options.part!r}{' of the scripts' if options.scripts else ''}: ", end="")
@@ -419,7 +420,7 @@ def main() -> int:
         findings = {}
         for package in sorted({site.place[0] for site in sites}):
             paths = sorted({site.place[1] for site in sites if site.place[0] == package})
-            findings[package] = [_normal(f) for f in tool(directories[package], paths)]
+            findings[package] = [normal(f) for f in tool(directories[package], paths)]
         total, by_code, remarks = score(sites, findings)
         print(line_of(name, total), flush=True)
         if total.each_file is not None:
@@ -436,7 +437,7 @@ def main() -> int:
     return 0
 
 
-def _normal(finding: Finding) -> Finding:
+def normal(finding: Finding) -> Finding:
     return Finding(finding.code, tuple((path.removeprefix("./"), line, end) for path, line, end in finding.spans))
 
 
