@@ -43,6 +43,7 @@ def test_snippets_import_torch():
         ({"ours/ops.py": "import cupy as cp\n", "ours/train.py": "import numpy as np\n"}, True),
         ({"ours/ops.py": "import cupy as cp\n", "ours/x.py": "import torch\n", "ours/train.py": ""}, False),
         ({"ours/ops.py": "import jax\n", "ours/x.py": "import fastai\n", "ours/train.py": ""}, False),
+        ({"ours/ops.py": "import jax\n", "ours/x.py": "import torchrl\n", "ours/train.py": ""}, False),
     ],
 )
 def test_what_the_project_imports(files, without):

@@ -96,7 +96,7 @@ class Programs:
 
     def _is_started(self, path: str) -> bool:
         """Whether a file may be started by itself."""
-        if path.endswith((".ipynb", "__main__.py", "setup.py", "hubconf.py")) or _STARTS.search(self.text(path)):
+        if path.endswith((".ipynb", "__main__.py", "setup.py", "hubconf.py")) or self.starts_itself(path):
             return True
         outline = self.index.outlines[path]
         if len(outline.functions) == 1 and not outline.classes and outline.bindings:

@@ -15,9 +15,10 @@ _OTHERS = (
 _TORCH = ("torch", "lightning", "pytorch_lightning", "torchvision", "torchaudio", "functorch")
 _ON_TORCH = (
     *("transformers", "diffusers", "accelerate", "peft", "trl", "sentence_transformers", "fastai", "ignite", "skorch"),
-    *("ultralytics", "timm", "monai", "kornia", "deepspeed", "composer", "torchmetrics", "torch_geometric"),
+    *("ultralytics", "timm", "monai", "kornia", "deepspeed", "composer"),
 )
-"""Libraries by which a project may train with torch and never import it."""
+"""Libraries by which a project may train with torch and never import it, beside those that are named for it."""
+_NAMED_FOR_TORCH = ("torch", "pytorch")
 _DEVICES = pattern(r"(?:^|_)(?:ascend|npu|xpu|hpu|gaudi|tpu|xla|mlu)(?:_|$)")
 _CUDA = pattern(r"(?:^|_)(?:gpu|cuda)(?:_|$)")
 
@@ -51,7 +52,11 @@ def _is_of_another_framework(project: Project) -> bool:
     """Whether files of the project import another framework, and none imports torch or what is built on it."""
     outlines = project.index.outlines.values()
     others = any(outline.imports_from(*_OTHERS) for outline in outlines)
-    return others and not any(outline.imports_from(*_TORCH, *_ON_TORCH) for outline in outlines)
+    return others and not any(outline.imports_from(*_TORCH, *_ON_TORCH) or _is_named(outline) for outline in outlines)
+
+
+def _is_named(outline: Outline) -> bool:
+    return any(name.startswith(_NAMED_FOR_TORCH) for name in (*outline.imports.values(), *outline.stars))
 
 
 def is_for_another_device(path: str) -> bool:

@@ -101,6 +101,7 @@ def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: boo
 
 
 _known: WeakKeyDictionary[Values, dict[tuple[str, int, str, Position, bool], Value]] = WeakKeyDictionary()
+"""Answers by (path, function, name, place, whether a call gave it)."""
 
 
 def _from_uses(values: Values, name: str, frame: Frame, body: Body, returned: bool) -> Value:
