@@ -1,4 +1,7 @@
-"""Room for what recurses over code: Python's limit of 1000 calls is reached by a sum of some hundred terms."""
+"""Room for what recurses over code: Python's limit of 1000 calls is reached by a sum of some hundred terms.
+
+And by values that are made of each other through some dozens of functions.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,13 @@ def with_a_deep_stack(work: Callable[[], T]) -> T:
     limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
     try:
         sys.setrecursionlimit(_RECURSION)
-        thread = threading.Thread(target=run)
-        thread.start()
+        # A daemon, so that who interrupts a run need not wait for the file that is being read.
+        thread = threading.Thread(target=run, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no room for such a stack: most code needs less
+            sys.setrecursionlimit(limit)
+            return work()
         thread.join()
     finally:
         sys.setrecursionlimit(limit)

@@ -139,8 +139,9 @@ class _Runner:
 
     def file(self, path: Path) -> _FileResult:
         kind = kind_of(path.name)
-        if kind is not None:
-            return self._text(path, kind)
+        return self._text(path, kind) if kind is not None else with_a_deep_stack(partial(self._python, path))
+
+    def _python(self, path: Path) -> _FileResult:
         result = _FileResult()
         name = relative(path, self.root)
         if name in self.opened.refused:
@@ -201,7 +202,7 @@ class _Runner:
     ) -> list[Finding]:
         start = time.perf_counter()
         try:
-            return _listed(check)
+            return list(check())
         except CannotCheck as reason:
             problem = Problem(shown, reason.line, reason.reason)
             if problem not in result.problems:
@@ -308,11 +309,3 @@ def _in_cell(location: Location, notebook: NotebookSource) -> Location:
     cell, line = notebook.locate(location.line)
     end_line = line + location.end_line - location.line
     return replace(location, line=line, end_line=end_line, cell=cell)
-
-
-def _listed(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """What a rule finds; of a sum of hundreds of terms `ast.unparse` runs out of stack, and then has more."""
-    try:
-        return list(check())
-    except RecursionError:
-        return with_a_deep_stack(lambda: list(check()))

@@ -13,11 +13,19 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
 
 _PASSED = "passed by the call"
+_LINKS = 6
+"""Links of a reason that are told; of a longer one those in its middle are left out."""
 
 
 def passed_by(path: str, line: int, because: str) -> str:
     """The reason of a value that a call passes, from the reason of that where the call stands."""
-    return f"{_PASSED} at {path}:{line}: {because}"
+    return in_short(f"{_PASSED} at {path}:{line}: {because}")
+
+
+def in_short(because: str) -> str:
+    """A reason of many links, each after a colon: the nearest two, and the last ones, which say where it begins."""
+    links = because.split(": ")
+    return because if len(links) <= _LINKS else ": ".join((*links[:2], "…", *links[3 - _LINKS :]))
 
 
 def is_passed(value: Value) -> bool:

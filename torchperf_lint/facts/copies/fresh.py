@@ -284,7 +284,7 @@ def _given_back(values: Values, key: FunctionKey, frame: Frame) -> _Made | None:
     body = values.body(key.path)
     if body is None:
         return None
-    inside = Frame(key.path, key.index, frame.at, frame.depth, frame.hops + 1, frame.steps)
+    inside = Frame(key.path, key.index, frame.at, frame.depth, frame.hops + 1)
     made = [_origin(values, r, inside._replace(at=body.at(r))) for r in body.returns(key.index)]
     return made[0] if made and all(made) else None
 

@@ -24,7 +24,6 @@ MAX_HOPS = 6
 def called_through(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     """What a call through another name gives, whichever of its functions is meant; None where one is unknown."""
     if frame.hops > MAX_HOPS:
-        values.cut_off()
         return None
     found = []
     for bound, home in _bound(values, node.func, frame):

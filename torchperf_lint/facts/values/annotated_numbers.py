@@ -15,7 +15,7 @@ from torchperf_lint.facts.call_graph.fitting_calls import fitting_calls
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at, passed_by
 from torchperf_lint.facts.outlines.records import Function, Parameter
-from torchperf_lint.facts.values.value import CALLER_HOPS, Frame, Value, join
+from torchperf_lint.facts.values.value import Frame, Value, join
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def tensor_in_earnest(values: Values, function: Function, parameter: Parameter, 
         if argument is None:
             return None
         at = (site.call.line, site.call.column)
-        value = values.of(argument, frame.hop(site.path, site.call.function, at, CALLER_HOPS))
+        value = values.of(argument, frame.hop(site.path, site.call.function, at))
         if value.kind == "nothing":
             continue  # the function's own call of itself
         if value.kind != "tensor" or value.confidence is not Confidence.CERTAIN:

@@ -19,7 +19,7 @@ from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.rest import rest_by_keyword
-from torchperf_lint.facts.values.value import ANYWHERE, CALLER_HOPS, HOST, PLAIN, Frame, Value, tensor
+from torchperf_lint.facts.values.value import ANYWHERE, HOST, PLAIN, Frame, Value, tensor
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -71,7 +71,7 @@ def _is_given_a_tensor(values: Values, name: str, frame: Frame) -> bool:
         hot = values.hotness.at(site.path, at) if given is not None else None
         if given is None or hot is None or hot.kind != "step" or hot.optional:
             continue
-        value = values.of(given, frame.hop(site.path, site.call.function, at, CALLER_HOPS))
+        value = values.of(given, frame.hop(site.path, site.call.function, at))
         if value.kind == "tensor" and value.device != HOST and value.confidence is not Confidence.POSSIBLE:
             return True
     return False
@@ -95,7 +95,7 @@ def _gives_losses(values: Values, site: CallSite, key: FunctionKey, name: str, f
     hot = values.hotness.at(site.path, at) if losses or norms else None
     if hot is None or hot.kind != "step" or hot.optional:
         return False
-    there = frame.hop(site.path, site.call.function, at, CALLER_HOPS)
+    there = frame.hop(site.path, site.call.function, at)
     if any(values.of(node, there).kind in ("unknown", "tensor") for node in norms):
         return True
     return any(_is_open(values.of(node, there)) for node in losses)

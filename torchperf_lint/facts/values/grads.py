@@ -324,7 +324,7 @@ class Grads:
             return None
         found: list[Graph | None] = []
         for node in body.returns(key.index)[:4]:
-            there = Frame(key.path, key.index, body.at(node), 0, frame.hops + 2, frame.steps)
+            there = Frame(key.path, key.index, body.at(node), 0, frame.hops + 2)
             found.append(self._item(node, index, there, call) if index else self._of(node, there, call))
         return found[0] if found and all(found) else None
 

@@ -23,7 +23,7 @@ from torchperf_lint.facts.devices.given_devices import as_given, may_be_given
 from torchperf_lint.facts.devices.moved_in_place import after_its_move
 from torchperf_lint.facts.devices.moved_names import given_and_moved, taken_and_moved
 from torchperf_lint.facts.devices.moves_itself import before_its_move
-from torchperf_lint.facts.devices.step_batches import batch_of_step, says_no_more
+from torchperf_lint.facts.devices.step_batches import batch_of_step, one_tensor, says_no_more
 from torchperf_lint.facts.devices.summed_on_host import stays_on_host
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Function, Parameter
 from torchperf_lint.facts.roles.fed import FEEDS, is_fed
@@ -38,19 +38,17 @@ from torchperf_lint.facts.values.given_gradients import given_gradient
 from torchperf_lint.facts.values.given_losses import is_given_by_a_step
 from torchperf_lint.facts.values.gone_through_by_keys import gives_keys
 from torchperf_lint.facts.values.inherited import promised_to_override
-from torchperf_lint.facts.values.iteration import batch_of_unknown, hands_over
+from torchperf_lint.facts.values.iteration import batch_of_unknown
 from torchperf_lint.facts.values.meant_for_host import meant_for_host
 from torchperf_lint.facts.values.named_tuples import as_parts
 from torchperf_lint.facts.values.never_set import never_bound
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
-from torchperf_lint.facts.values.relayed import relays, tells
 from torchperf_lint.facts.values.rest import value_of_rest
 from torchperf_lint.facts.values.tested_classes import OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
 from torchperf_lint.facts.values.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.values.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
 from torchperf_lint.facts.values.value import (
     ANYWHERE,
-    CALLER_HOPS,
     DEVICE,
     HOST,
     PLAIN,
@@ -290,7 +288,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
     told = as_annotated(value, passed)
     if told is not None:
-        return told
+        return _as_used(values, told, name, frame, body)
     default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
         return Value("torch_device", ANYWHERE if may_be_given(values, key, name) else HOST)
@@ -309,6 +307,12 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         documented = f"`{name}` is documented as a tensor (line {function.header_line})"
         return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
     return where_given(values, key, function, name, used)
+
+
+def _as_used(values: Values, value: Value, name: str, frame: Frame, body: Body) -> Value:
+    """What callers pass: of a batch, which may hold several, its use in the function tells whether it is one tensor."""
+    is_batch = value.kind == "batch" and value.device == DEVICE
+    return one_tensor(value) if is_batch and from_uses(values, name, frame, body).kind == "tensor" else value
 
 
 def _as_settled(values: Values, value: Value, function: Function, parameter: Parameter, frame: Frame) -> Value:
@@ -373,11 +377,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
     at = (call.line, call.column)
     there = frame.hop(path, call.function, at)
-    # Of a device, which may be a text, who hands it on says as much: `device_of` asks.
-    relayed = not held and parameter.name != "device" and relays(values, site, argument)
-    value = values.of(argument, frame.onward(path, call.function, at)) if relayed else UNKNOWN
-    if not tells(value) and not hands_over(values, value):
-        value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
+    value = values.of(argument, there)
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:

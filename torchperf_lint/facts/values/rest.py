@@ -12,7 +12,7 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import below
 from torchperf_lint.facts.values.nominal import from_annotation
-from torchperf_lint.facts.values.value import CALLER_HOPS, UNKNOWN, Frame, Value, join, sequence
+from torchperf_lint.facts.values.value import UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
         if call is None:
             continue
         there = frame.hop(site.path, site.call.function, (site.call.line, site.call.column))
-        there = there._replace(hops=frame.hops + CALLER_HOPS)
         given = call.args[before:] if starred else [k.value for k in call.keywords if k.arg and k.arg not in named]
         found += [values.of(argument, there) for argument in given if not isinstance(argument, ast.Starred)]
         found += [] if starred else _spread(values, call, named, there)

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
-from torchperf_lint.facts.call_graph.passed import argument_for
+from torchperf_lint.facts.call_graph.passed import argument_for, in_short
 from torchperf_lint.facts.devices.devices import device_of
 from torchperf_lint.facts.devices.moved_back import moved_back_to
 from torchperf_lint.facts.devices.recursive_movers import moved_with_its_parts
@@ -204,7 +204,7 @@ def _left_by(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> 
 def _as_returned(node: ast.Call, key: FunctionKey, found: Value, frame: Frame) -> str:
     where = "" if key.path == frame.path else f" ({key.path})"
     written = f"what `{chain(node.func)}(...)` returns{where}"
-    return found.because if found.because.startswith(written) else f"{written}: {found.because}"
+    return found.because if found.because.startswith(written) else in_short(f"{written}: {found.because}")
 
 
 def _asked_for_host(values: Values, node: ast.Call, frame: Frame) -> bool:

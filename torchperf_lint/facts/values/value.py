@@ -19,8 +19,6 @@ ANYWHERE = "anywhere"
 
 _new = tuple.__new__
 """Makes a named tuple of all its fields in a third of the time that its class takes; hundreds of thousands are made."""
-CALLER_HOPS = 2
-"""Hops that a step to a caller counts for: callers of callers say less, and are the many."""
 
 
 class Frame(NamedTuple):
@@ -36,48 +34,36 @@ class Frame(NamedTuple):
     """Expressions nested around this one."""
     hops: int = 0
     """Loops, calls and attributes followed to get here: all that may lead to where one was before."""
-    steps: int = 0
-    """Bindings above their use followed to get here, which end by themselves; they only take room on the stack."""
 
     def deeper(self) -> Frame:
         """The same place, one expression further in."""
-        return _new(Frame, (self.path, self.function, self.at, self.depth + 1, self.hops, self.steps))
+        return _new(Frame, (self.path, self.function, self.at, self.depth + 1, self.hops))
 
     def hop(self, path: str, function: int, at: Position, hops: int = 1) -> Frame:
         """Another place, one loop, call or attribute further on."""
-        return _new(Frame, (path, function, at, 0, self.hops + hops, self.steps))
-
-    def onward(self, path: str, function: int, at: Position) -> Frame:
-        """Where what is asked for was only handed on: as near as it was, and a step that takes room on the stack."""
-        return _new(Frame, (path, function, at, 0, self.hops, self.steps + 1 + self.depth // 4))
-
-    def at_the_bottom(self) -> Frame:
-        """The same place, with all the room that the stack has."""
-        if not self.steps:
-            return self
-        return _new(Frame, (self.path, self.function, self.at, self.depth, self.hops, 0))
+        return _new(Frame, (path, function, at, 0, self.hops + hops))
 
     def within(self, function: int) -> Frame:
         """The same place, seen from another function of the file."""
-        return _new(Frame, (self.path, function, self.at, self.depth, self.hops, self.steps))
+        return _new(Frame, (self.path, function, self.at, self.depth, self.hops))
 
     def anew(self) -> Frame:
         """The same place, for a question of its own: how its asker came there is of no matter."""
-        return _new(Frame, (self.path, self.function, self.at, 0, 0, 0))
+        return _new(Frame, (self.path, self.function, self.at, 0, 0))
 
     def placed(self, at: Position) -> Frame:
         """Another place in the same function, as near as this one."""
-        return _new(Frame, (self.path, self.function, at, self.depth, self.hops, self.steps))
+        return _new(Frame, (self.path, self.function, at, self.depth, self.hops))
 
     def back(self, at: Position, end: Position | None = None) -> Frame:
         """The place of a binding in the same function, which holds after `end` (after `at` where that is not given).
 
-        One above is a step. One that has not ended here comes from a loop's turn before, which is a hop: it may be the
+        One above is as near. One that has not ended here comes from a loop's turn before, which is a hop: it may be the
         very statement that asks, `a = [f(x) for x in a]` over several lines.
         """
         if (end or at) > self.at or at == self.at:
             return self.hop(self.path, self.function, at)
-        return _new(Frame, (self.path, self.function, at, 0, self.hops, self.steps + 1 + self.depth // 4))
+        return _new(Frame, (self.path, self.function, at, 0, self.hops))
 
 
 class Value(NamedTuple):

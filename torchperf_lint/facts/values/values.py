@@ -21,6 +21,7 @@ from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.values import attributes, calls, iteration, names, put_by_callers, results, usage
 from torchperf_lint.facts.values.entries import any_entry, entry_of, named_entries
+from torchperf_lint.facts.values.fixpoint import Fixpoint
 from torchperf_lint.facts.values.graph_data import graph_data
 from torchperf_lint.facts.values.made_numbers import made_a_number
 from torchperf_lint.facts.values.named_tuples import as_parts
@@ -43,19 +44,6 @@ MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
 MAX_HOPS = 5
 """Loops, calls and attributes followed before evaluation stops."""
-MAX_STEPS = 20
-"""Bindings above their use followed before what is farther below is worked out first: Python's stack is not deep."""
-_NEVER = (NOTHING, MAX_HOPS)
-
-
-class _FarBelowError(Exception):
-    """A value has to be worked out first, from the bottom of the stack."""
-
-    def __init__(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> None:
-        super().__init__()
-        self.key = key
-        self.frame = frame
-        self.compute = compute
 
 
 class Values:
@@ -66,19 +54,13 @@ class Values:
         self.types = types
         self.hotness = hotness
         self.body = body
-        self._settled: dict[object, tuple[Value, int]] = {}
-        self._cut_off: dict[tuple[object, int], Value] = {}
-        self._answers: dict[tuple[ast.expr, str, int, Position], tuple[Value, int]] = {}
-        """Expression and place -> its value, and the hops that were followed to tell it."""
-        self._farthest = 0
-        self._catching = False
-        """Whether something below on the stack catches `_FarBelowError`."""
+        self._kept = Fixpoint()
+        self._answers: dict[tuple[ast.expr, str, int, Position], Value] = {}
+        """Expression and place -> its value."""
         self.moved: dict[tuple[str, int], frozenset[str]] = {}
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
         self.moved_in_place: dict[FunctionKey, tuple[InPlace, ...]] = {}
         """Function -> what it moves entry by entry; moved_in_place.py fills it."""
-        self.relayed: dict[tuple[FunctionKey, str], bool] = {}
-        """(function, parameter) -> whether a line of callers hands it on, and ends; relayed.py fills it."""
         self.plain_returned: dict[FunctionKey, Value | None] = {}
         """Function -> what it returns, where it says that this is plain; results.py fills it."""
         self.attributes_set: dict[tuple[Thing, FunctionKey], frozenset[str]] = {}
@@ -102,7 +84,7 @@ class Values:
             return UNKNOWN
         if type(node) is ast.Constant:
             return PLAIN
-        if not frame.depth and not frame.hops and not frame.steps:
+        if not frame.depth and not frame.hops:
             return self._asked(node, frame)
         return self._evaluated(node, frame)
 
@@ -111,15 +93,10 @@ class Values:
         key = (node, frame.path, frame.function, frame.at)
         known = self._answers.get(key)
         if known is not None:
-            value, farthest = known
-            self._farthest = max(self._farthest, farthest)
-            return value
-        before, self._farthest = self._farthest, 0
-        try:
-            value = self._evaluated(node, frame)
-            self._answers[key] = value, self._farthest
-        finally:
-            self._farthest = max(before, self._farthest)
+            return known
+        value, settled = self._kept.asked(lambda: self._evaluated(node, frame))
+        if settled:
+            self._answers[key] = value
         return value
 
     def _evaluated(self, node: ast.expr, frame: Frame) -> Value:
@@ -133,54 +110,8 @@ class Values:
         return self.types.thing(frame.path, frame.function, chain(node))
 
     def remembered(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
-        """The value kept under `key` for as many hops; `nothing`, the bottom of the lattice, beyond the last hop.
-
-        A value that depends on itself is so worked out from what it does not depend on. One that is worked out before
-        the last hop is the same for whoever has as many hops left as it took.
-        """
-        if frame.hops >= MAX_HOPS:
-            self.cut_off()
-            return NOTHING
-        value, hops = self._settled.get(key, _NEVER)
-        if frame.hops + hops < MAX_HOPS:
-            self._farthest = max(self._farthest, frame.hops + hops)
-            return value
-        full_key = (key, frame.hops)
-        if full_key in self._cut_off:
-            self.cut_off()
-            return self._cut_off[full_key]
-        if frame.steps > MAX_STEPS and self._catching:
-            raise _FarBelowError(key, frame.at_the_bottom(), compute)
-        return self._worked_out(key, frame, compute)
-
-    def _worked_out(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
-        before, self._farthest = self._farthest, frame.hops
-        try:
-            bottom = frame.steps == 0 or not self._catching
-            value = self._from_below(frame.at_the_bottom(), compute) if bottom else compute(frame)
-            if self._farthest < MAX_HOPS:
-                self._settled[key] = (value, self._farthest - frame.hops)
-            else:
-                self._cut_off[key, frame.hops] = value
-        finally:
-            self._farthest = max(before, self._farthest)
-        return value
-
-    def _from_below(self, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
-        """What is worked out from the first bindings on, where there are more of them than the stack has room for."""
-        while True:
-            before, self._catching = self._catching, True
-            try:
-                return compute(frame)
-            except _FarBelowError as far:
-                first = far
-            finally:
-                self._catching = before
-            self.remembered(first.key, first.frame, first.compute)
-
-    def cut_off(self) -> None:
-        """Note that what is being worked out depends on how many hops were left."""
-        self._farthest = MAX_HOPS
+        """The value kept under `key`; `compute` works it out at the place of a frame that it is given."""
+        return self._kept.value(key, frame, compute)
 
     # -- expressions -------------------------------------------------------------------------------
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import value_of
 
-from torchperf_lint.facts.values.relayed import tells
-from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Value, sequence, tensor
-from torchperf_lint.model import Confidence
+from torchperf_lint.facts.values.value import DEVICE, HOST
 
 LINE = """
     def start():
@@ -33,9 +31,19 @@ def test_what_is_only_handed_on_is_known_however_long_the_line():
     assert value_of(LINE.format(between="pass"), "d + 1").device == DEVICE
 
 
-def test_what_is_computed_on_the_way_is_a_hop_further_each_time():
+def test_what_is_computed_on_the_way_is_known_as_well():
     code = LINE.format(between="pass").replace("second(a, 1)", "second(a * 2, 1)").replace("(n, b)", "(n, -b)")
-    assert value_of(code, "d + 1").device != DEVICE
+    assert value_of(code, "d + 1").device == DEVICE
+
+
+def test_of_a_long_line_the_reason_tells_the_nearest_and_the_last():
+    because = value_of(LINE.format(between="pass"), "d").because
+    assert because.count("passed by the call") <= 4
+    steps = "\n".join(f"def f{n}(x):\n    return f{n + 1}(x * 2)\n" for n in range(9))
+    code = f"def start():\n    f0(torch.zeros(3, device='cuda'))\n\n{steps}\ndef f9(y):\n    return y + 1\n"
+    because = value_of(code, "y").because
+    assert because.count(": ") == 5
+    assert because.endswith("made by `torch.zeros`")
 
 
 def test_a_parameter_that_is_bound_anew_is_not_the_one_handed_on():
@@ -139,20 +147,3 @@ MATCHED = {
 def test_what_a_module_gives_that_a_constructor_was_given_is_known_by_its_class(expression):
     value = value_of(MATCHED, expression)
     assert (value.kind, value.device) == ("tensor", HOST)
-
-
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (tensor(HOST, ""), True),
-        (sequence(tensor(HOST, "")), True),
-        (sequence(UNKNOWN), False),
-        (sequence(tensor(HOST, ""), (tensor(HOST, ""), UNKNOWN)), False),
-        (Value("batch", HOST), True),
-        (Value("batch", HOST, "", Confidence.LIKELY), False),
-        (Value("batch", DEVICE), False),
-        (tensor(HOST, "").weaker(Confidence.POSSIBLE), False),
-    ],
-)
-def test_what_says_more_than_the_use_of_a_parameter(value, told):
-    assert tells(value) is told
