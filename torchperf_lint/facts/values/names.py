@@ -44,7 +44,7 @@ from torchperf_lint.facts.values.named_tuples import as_parts
 from torchperf_lint.facts.values.never_set import never_bound
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.rest import value_of_rest
-from torchperf_lint.facts.values.tested_classes import OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
+from torchperf_lint.facts.values.tested_classes import NUMBERS, OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
 from torchperf_lint.facts.values.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.values.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
 from torchperf_lint.facts.values.value import (
@@ -104,6 +104,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         sure = tested.asserted or (body is not None and is_given_by_a_step(values, name, frame, body))
         level = Confidence.LIKELY if sure else Confidence.POSSIBLE
         return value._replace(confidence=level) if value.kind == "tensor" else tensor(ANYWHERE, because, level)
+    if tested.holds and not tested.elements and NUMBERS.match(tested.classes):
+        return PLAIN
     if value.kind == "tensor" and _LISTS.match(tested.classes):
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
     if value.kind in OPEN:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OF_EVERY_TENSOR = pattern(r"\b(?:Iterable|Sized|Hashable)\b")
 """What each tensor is an instance of, by the methods of its class: what such a test has ruled out is no tensor."""
+NUMBERS = pattern(r"\(?(?:(?:int|float|bool|complex|(?:numbers\.)?(?:Number|Real|Integral))[ ,|)]*)+$")
+"""`isinstance(mean, (int, float))`: whoever else gives tensors, here it is a number."""
 OPEN = ("unknown", "object")
 """What a class of the project says more of."""
 
