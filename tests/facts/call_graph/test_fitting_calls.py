@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import value_of
 
-from torchperf_lint.facts.values.value import ANYWHERE, HOST
+from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, HOST
 
 TWO = """
 class Agents:
@@ -144,6 +144,6 @@ class Runner:
 """
 
 
-@pytest.mark.parametrize(("copied", "device"), [(".cpu()", HOST), ("", ANYWHERE), (".cuda()", ANYWHERE)])
-def test_a_copy_may_be_farther_than_values_are_followed(copied, device):
+@pytest.mark.parametrize(("copied", "device"), [(".cpu()", HOST), ("", ANYWHERE), (".cuda()", DEVICE)])
+def test_a_copy_may_be_several_callers_and_objects_away(copied, device):
     assert value_of(FAR.format(copied=copied), "found").device == device

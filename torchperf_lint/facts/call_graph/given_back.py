@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.call_graph.types import Types
 
 
-def given_back(types: Types, called: Sequence[Thing], parts: Sequence[str], depth: int) -> list[Thing]:
+def given_back(types: Types, called: Sequence[Thing], parts: Sequence[str]) -> list[Thing]:
     """What things give that are called and of whose result one part is taken: `()` and `[1]`."""
     if len(parts) != 2 or parts[0] != "()":
         return []
@@ -28,5 +28,5 @@ def given_back(types: Types, called: Sequence[Thing], parts: Sequence[str], dept
         for function in called
         if function.kind == "function"
         for binding in types.bindings(function.path).get((function.index, part), ())
-        for thing in types.bound_to(function.path, function.index, binding.value, depth)
+        for thing in types.bound_to(function.path, function.index, binding.value)
     ]

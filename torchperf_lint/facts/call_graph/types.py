@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.facts.call_graph.given_back import given_back
 from torchperf_lint.facts.call_graph.index import LOADING, FunctionKey, Index, Thing
@@ -16,12 +16,12 @@ from torchperf_lint.facts.call_graph.module_names import is_module_name
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
 from torchperf_lint.facts.syntax.canonical import canonical
+from torchperf_lint.fixpoint import Fixpoint
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.call_graph.given_functions import GivenFunctions
 
-MAX_STEPS = 6
 FEW_OVERRIDES = 4
 """A call through a base class with more overrides than this says nothing about any one of them."""
 _HEAD = pattern(r"\w+")
@@ -29,46 +29,41 @@ _PARTS = pattern(r"\.\w+|\(\)|\[\w*\]")
 
 
 class Types:
-    """Resolves chains within one project.
-
-    Answers are kept by depth: each binding followed goes one deeper, MAX_STEPS ends it, so that what is bound to
-    itself ends too and an answer never depends on who asked first.
-    """
+    """Resolves chains within one project: each answer is kept, and what is bound to itself is what else it may be."""
 
     def __init__(self, index: Index, given: GivenFunctions | None = None) -> None:
         self.index = index
         self.given = given
         """What callers pass for parameters; None leaves that unknown."""
-        self._things: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
-        self._names: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
-        self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
+        self._kept: Fixpoint[Any, tuple[Thing, ...]] = Fixpoint(())
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
         self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
-        self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
         self.modules = ModuleClasses(self)
 
-    def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
+    def things(self, path: str, function: int, chain: str) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
-        key = (path, function, chain, depth)
-        found = self._things.get(key)
-        if found is None:
-            # What no function of the file binds is the same in all of them.
-            if function and split(chain)[0] not in self._local_names(path):
-                found = self.things(path, 0, chain, depth)
-            else:
-                found = self._find_things(path, function, chain, depth)
-            self._things[key] = found
-        return found
+        key = (path, function, chain)
+        found = self._kept.settled.get(key)
+        if found is not None:
+            return found
+        # What no function of the file binds is the same in all of them.
+        if function and split(chain)[0] not in self._local_names(path):
+            found = self.things(path, 0, chain)
+            if (path, 0, chain) in self._kept.settled:
+                self._kept.settled[key] = found
+            return found
+        return self._kept.answer(key, key, self._find_things)
 
-    def _find_things(self, path: str, function: int, chain: str, depth: int) -> tuple[Thing, ...]:
-        if depth > MAX_STEPS or "?" in chain or not chain:
+    def _find_things(self, asked: tuple[str, int, str]) -> tuple[Thing, ...]:
+        path, function, chain = asked
+        if "?" in chain or not chain:
             return ()
         head, parts = split(chain)
-        found = self.name(path, function, head, depth)
+        found = self.name(path, function, head)
         moved = False
         for number, part in enumerate(parts):
             if not found:
@@ -79,14 +74,14 @@ class Types:
             if part in _SAME and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
                 moved = True
                 continue
-            several = given_back(self, found, parts[number : number + 2], depth)
+            several = given_back(self, found, parts[number : number + 2])
             if several:
                 found, moved = _unique(several), True
                 continue
             if len(found) == 1:
-                found = self.step(found[0], part, depth)
+                found = self.step(found[0], part)
             else:
-                found = _unique(t for thing in found for t in self.step(thing, part, depth))
+                found = _unique(t for thing in found for t in self.step(thing, part))
         return found
 
     def thing(self, path: str, function: int, chain: str) -> Thing | None:
@@ -94,20 +89,19 @@ class Types:
         found = self.things(path, function, chain)
         return found[0] if found else None
 
-    def name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
+    def name(self, path: str, function: int, name: str) -> tuple[Thing, ...]:
         """What a plain name denotes in a function."""
-        key = (path, function, name, depth)
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = self._name(path, function, name, depth)
-        return found
+        key = ("name", path, function, name)
+        found = self._kept.settled.get(key)
+        return found if found is not None else self._kept.answer(key, key, self._name)
 
-    def _name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
+    def _name(self, asked: tuple[str, str, int, str]) -> tuple[Thing, ...]:
+        _, path, function, name = asked
         outline = self.index.outlines[path]
         scope = function
         while scope >= 0:
             record = outline.functions[scope]
-            found = self._local(path, scope, record, name, depth)
+            found = self._local(path, scope, record, name)
             if found is not None:
                 return found
             scope = record.parent
@@ -125,19 +119,19 @@ class Types:
             self._locals[path] = frozenset((*bound, *taken, *(function.name for function in outline.functions)))
         return self._locals[path]
 
-    def _local(self, path: str, scope: int, record: Function, name: str, depth: int) -> tuple[Thing, ...] | None:
+    def _local(self, path: str, scope: int, record: Function, name: str) -> tuple[Thing, ...] | None:
         own = record.parameters[0].name if record.class_index >= 0 and record.parameters else None
         if name == own and "staticmethod" not in record.decorators:
             kind = "class" if "classmethod" in record.decorators else "instance"
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
-            found = _unique(t for b in bound for t in self._bound(path, scope, b, depth))
+            found = _unique(t for b in bound for t in self._bound(path, scope, b))
             if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
                 return found
         for parameter in record.parameters:
             if parameter.name == name:
-                told = self.annotated(path, record.parent, parameter.annotation, depth)
+                told = self.annotated(path, record.parent, parameter.annotation)
                 vague = all(t.kind == "external" and t.dotted.startswith(_VAGUE) for t in told)
                 return ((self.given and self.given.of(path, scope, name)) or told) if vague else told
         if scope > 0:
@@ -154,40 +148,40 @@ class Types:
             self._nested[path] = own
         return self._nested[path]
 
-    def annotated(self, path: str, function: int, annotation: str, depth: int = 0) -> tuple[Thing, ...]:
+    def annotated(self, path: str, function: int, annotation: str) -> tuple[Thing, ...]:
         """An instance of the class that an annotation names."""
         if not annotation:
             return ()
         return _unique(
             t
-            for thing in self.things(path, max(function, 0), annotation, depth + 1)
-            for t in self.step(thing, "()", depth)
+            for thing in self.things(path, max(function, 0), annotation)
+            for t in self.step(thing, "()")
         )
 
-    def _bound(self, path: str, scope: int, binding: Binding, depth: int) -> tuple[Thing, ...]:
-        return self.bound_to(path, scope, binding.value, depth)
+    def _bound(self, path: str, scope: int, binding: Binding) -> tuple[Thing, ...]:
+        return self.bound_to(path, scope, binding.value)
 
-    def bound_to(self, path: str, scope: int, value: str, depth: int = 0) -> tuple[Thing, ...]:
+    def bound_to(self, path: str, scope: int, value: str) -> tuple[Thing, ...]:
         """What a binding's value stands for: a chain, an annotation, a partial, a table, an item of one."""
         if value.startswith(":"):
-            return self.annotated(path, scope, value[1:], depth)
+            return self.annotated(path, scope, value[1:])
         if value[:1] not in _MARKS:
-            return self.things(path, scope, value, depth + 1)
+            return self.things(path, scope, value)
         if value.startswith(TABLE):
-            entries = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            entries = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c))
             known = any(t.kind in ("function", "class", "instance", "partial") for t in entries)
             return (Thing("table", path, scope, value[1:]),) if known else ()
         if value.startswith(ITEM):
-            tables = self.things(path, scope, value[1:], depth + 1)
+            tables = self.things(path, scope, value[1:])
             listed = [t for t in tables if t.kind in ("function", "partial", "instance")]  # what callers pass in a list
-            inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
+            inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]"))
             return _unique(iter([*listed, *inside]))
         if value.startswith(CHOICE):
-            options = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            options = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c))
             # Of functions of libraries aliases.py knows more: which arguments they get, which of them is meant.
             return () if any(t.kind == "external" for t in options) else options
         count, _, of = value[1:].partition(":")
-        found = self.things(path, scope, of, depth + 1)
+        found = self.things(path, scope, of)
         if not found or found[0].kind == "external":
             return (Thing("external", dotted="functools.partial()"),)
         return tuple(t._replace(kind="partial", dotted=count) if t.kind == "function" else t for t in found)
@@ -203,33 +197,33 @@ class Types:
 
     # -- one part further --------------------------------------------------------------------------
 
-    def step(self, thing: Thing, part: str, depth: int) -> tuple[Thing, ...]:
+    def step(self, thing: Thing, part: str) -> tuple[Thing, ...]:
         """What `.name`, `()` or `[i]` after a thing denotes."""
         if part in _OTHER_CONSTRUCTORS and self.modules.is_loaded_by(thing, part):
             return (thing,)
         if thing.kind == "external":
             return _of_library(thing.dotted + part)
         if thing.kind == "table":
-            return self._in_table(thing, part, depth)
+            return self._in_table(thing, part)
         if part == "()":
-            return self._called(thing, depth)
+            return self._called(thing)
         if part.startswith("["):
             return ()
         if thing.kind == "module":
             member = self.index.member(thing.path, part[1:])
-            return (member,) if member else self.name(thing.path, 0, part[1:], depth + 1)
+            return (member,) if member else self.name(thing.path, 0, part[1:])
         if thing.kind in ("class", "instance"):
-            return self.attribute(thing, part[1:], depth)
+            return self.attribute(thing, part[1:])
         return ()
 
-    def _in_table(self, table: Thing, part: str, depth: int) -> tuple[Thing, ...]:
+    def _in_table(self, table: Thing, part: str) -> tuple[Thing, ...]:
         """What `TABLE[name]` or `TABLE.get(name)` may be: any of the entries."""
         if part in (".get", ".pop"):
             return (table._replace(kind="getter"),)
         if not part.startswith("["):
             return ()
         chains = table.dotted.split("|")
-        return _unique(t for c in chains for t in self.things(table.path, table.index, c, depth + 1))
+        return _unique(t for c in chains for t in self.things(table.path, table.index, c))
 
     def _is_model(self, thing: Thing, part: str) -> bool:
         """Whether a thing is a module, whose `.cuda()` is or calls that of `nn.Module`: it gives the module itself."""
@@ -240,23 +234,23 @@ class Types:
             return passes and self.is_module_class(thing)
         return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
 
-    def _called(self, thing: Thing, depth: int) -> tuple[Thing, ...]:
+    def _called(self, thing: Thing) -> tuple[Thing, ...]:
         if thing.kind == "class":
             return (Thing("instance", thing.path, thing.index),)
         if thing.kind == "instance":
             key = self.index.method(thing, "forward") or self.index.method(thing, "__call__")
-            return self.returned(key, depth) if key else ()
+            return self.returned(key) if key else ()
         if thing.kind in ("function", "partial"):
-            return self.returned(FunctionKey(thing.path, thing.index), depth)
-        return self._in_table(thing, "[]", depth) if thing.kind == "getter" else ()
+            return self.returned(FunctionKey(thing.path, thing.index))
+        return self._in_table(thing, "[]") if thing.kind == "getter" else ()
 
-    def returned(self, key: FunctionKey, depth: int = 0) -> tuple[Thing, ...]:
+    def returned(self, key: FunctionKey) -> tuple[Thing, ...]:
         """What a function returns, from the chains in its return statements."""
-        kept = (key, depth)
-        if kept not in self._returns:
-            chains = self._return_chains(key.path).get(key.index, ())
-            self._returns[kept] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
-        return self._returns[kept]
+        return self._kept.answer(key, key, self._returned)
+
+    def _returned(self, key: FunctionKey) -> tuple[Thing, ...]:
+        chains = self._return_chains(key.path).get(key.index, ())
+        return _unique(t for c in chains for t in self.things(key.path, key.index, c))
 
     def _return_chains(self, path: str) -> dict[int, list[str]]:
         """Function -> the chains in its return statements."""
@@ -267,14 +261,13 @@ class Types:
             self._chains_returned[path] = table
         return self._chains_returned[path]
 
-    def attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
+    def attribute(self, thing: Thing, name: str) -> tuple[Thing, ...]:
         """What `thing.name` denotes: a method, or what any method of the class or its bases assigns to it."""
-        key = (thing.path, thing.index, name, depth)
-        if key not in self._attributes:
-            self._attributes[key] = self._attribute(thing, name, depth)
-        return self._attributes[key]
+        key = ("attribute", thing.path, thing.index, name)
+        found = self._kept.settled.get(key)
+        return found if found is not None else self._kept.answer(key, key, lambda _: self._attribute(thing, name))
 
-    def _attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
+    def _attribute(self, thing: Thing, name: str) -> tuple[Thing, ...]:
         found: list[Thing] = []
         for cls in self.index.ancestry(thing):
             if cls.kind == "external":
@@ -284,20 +277,20 @@ class Types:
             if method is not None:
                 record = self.index.outlines[cls.path].functions[method]
                 if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
-                    return self.returned(FunctionKey(cls.path, method), depth)
+                    return self.returned(FunctionKey(cls.path, method))
                 return (Thing("function", cls.path, method),)
-            found.extend(self._field(cls, name, depth))
+            found.extend(self._field(cls, name))
             for binding in self.self_bindings(cls, name):
-                found.extend(self._bound(cls.path, binding.function, binding, depth))
+                found.extend(self._bound(cls.path, binding.function, binding))
             if found:
                 return _unique(iter(found))
         return _unique(iter(found))
 
-    def _field(self, cls: Thing, name: str, depth: int) -> list[Thing]:
+    def _field(self, cls: Thing, name: str) -> list[Thing]:
         """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""
         record = self.index.record(cls)
         told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
-        things = (t for b in told for t in self._bound(cls.path, b.function, b, depth))
+        things = (t for b in told for t in self._bound(cls.path, b.function, b))
         return [thing for thing in things if thing.kind == "instance"]
 
     def self_bindings(self, cls: Thing, name: str) -> list[Binding]:

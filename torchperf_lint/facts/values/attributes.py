@@ -194,7 +194,7 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         promised = _promised(values, thing, name, frame)
         if promised.kind != "unknown":
             return promised
-        things = values.types.attribute(thing, name, 0)
+        things = values.types.attribute(thing, name)
         told_by_type = from_thing(values, things[0] if things else None, name)
         return told_by_type if told_by_type.kind != "unknown" else _left_to_subclasses(values, thing, name, frame)
     placeholder = all(is_none(expression) and not buffer for _, expression, buffer in written)

@@ -382,7 +382,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     value = values.of(argument, there)
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
-    if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:
+    text = value.kind in ("unknown", "plain") and parameter.name == "device"
+    if text and device_of(values, argument, there) == DEVICE:
         return Value("torch_device", ANYWHERE)
     if value.kind in ("tensor", "batch") and value.because:
         return value.with_reason(passed_by(path, call.line, value.because))

@@ -175,7 +175,18 @@ def join(values: Iterable[Value]) -> Value:
     if len({value.kind for value in solid}) != 1:
         return _tensor_or_batch(found) if kinds <= {"tensor", "batch", "plain"} else UNKNOWN
     merged = _same_kind(solid)
-    return merged.weaker(Confidence.LIKELY) if "unknown" in kinds else merged
+    return _throughout(merged, Confidence.LIKELY) if "unknown" in kinds else merged
+
+
+def _throughout(value: Value, confidence: Confidence) -> Value:
+    """A value with at most `confidence`, and so all that it holds."""
+    if value.kind != "sequence":
+        return value.weaker(confidence)
+    return value.weaker(confidence)._replace(
+        item=_throughout(value.item, confidence) if value.item is not None else None,
+        items=tuple(_throughout(part, confidence) for part in value.items),
+        entries=tuple((key, _throughout(entry, confidence)) for key, entry in value.entries),
+    )
 
 
 def _on_host(value: Value) -> bool:
@@ -227,6 +238,22 @@ def _entries_of_any(found: list[Value]) -> tuple[tuple[str, Value], ...]:
         return ()
     keys = dict.fromkeys(key for value in found for key, _ in value.entries)
     return tuple((key, join(v for value in found for k, v in value.entries if k == key)) for key in keys)
+
+
+def alike(one: Value | None, other: Value | None) -> bool:
+    """Whether two values say the same, whatever their reasons."""
+    if one is other or one is None or other is None:
+        return one is other
+    if _said(one) != _said(other):
+        return False
+    parts = [(one.item, other.item), *zip(one.items, other.items, strict=True)]
+    mine, theirs = dict(one.entries), dict(other.entries)
+    parts += [(mine[key], theirs.get(key)) for key in mine]
+    return len(mine) == len(theirs) and all(alike(*each) for each in parts)
+
+
+def _said(value: Value) -> tuple[object, ...]:
+    return value.kind, value.device, value.confidence, value.thing, value.borrowed, value.levels, len(value.items)
 
 
 def unpacked(value: Value, index: tuple[int, ...]) -> Value:

@@ -21,7 +21,6 @@ from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.values import attributes, calls, iteration, names, put_by_callers, results, usage
 from torchperf_lint.facts.values.entries import any_entry, entry_of, named_entries
-from torchperf_lint.facts.values.fixpoint import Fixpoint
 from torchperf_lint.facts.values.graph_data import graph_data
 from torchperf_lint.facts.values.made_numbers import made_a_number
 from torchperf_lint.facts.values.named_tuples import as_parts
@@ -34,16 +33,20 @@ from torchperf_lint.facts.values.value import (
     UNKNOWN,
     Frame,
     Value,
+    alike,
     join,
     mapping,
     sequence,
     unpacked,
 )
+from torchperf_lint.fixpoint import Fixpoint
 
 MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
 MAX_HOPS = 5
-"""Loops, calls and attributes followed before evaluation stops."""
+"""Loops, calls and attributes followed where nothing is kept on the way, before evaluation stops."""
+_WITHIN = 3
+"""Hops that what is kept begins with: it is worked out for another, and what is not kept is not followed as far."""
 
 
 class Values:
@@ -54,7 +57,7 @@ class Values:
         self.types = types
         self.hotness = hotness
         self.body = body
-        self._kept = Fixpoint()
+        self._kept: Fixpoint[Frame, Value] = Fixpoint(NOTHING, alike)
         self._answers: dict[tuple[ast.expr, str, int, Position], Value] = {}
         """Expression and place -> its value."""
         self.moved: dict[tuple[str, int], frozenset[str]] = {}
@@ -94,7 +97,7 @@ class Values:
         known = self._answers.get(key)
         if known is not None:
             return known
-        value, settled = self._kept.asked(lambda: self._evaluated(node, frame))
+        value, settled = self._kept.of(lambda: self._evaluated(node, frame))
         if settled:
             self._answers[key] = value
         return value
@@ -110,8 +113,14 @@ class Values:
         return self.types.thing(frame.path, frame.function, chain(node))
 
     def remembered(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
-        """The value kept under `key`; `compute` works it out at the place of a frame that it is given."""
-        return self._kept.value(key, frame, compute)
+        """The value kept under `key`; `compute` works it out at the place of a frame that it is given.
+
+        A value that depends on itself is worked out from what it does not depend on: `NOTHING` stands for it.
+        """
+        settled = self._kept.settled.get(key)
+        if settled is not None:
+            return settled
+        return self._kept.answer(key, Frame(frame.path, frame.function, frame.at, 0, _WITHIN), compute)
 
     # -- expressions -------------------------------------------------------------------------------
 
