@@ -29,8 +29,8 @@ class _Passing(NamedTuple):
     """An answer that holds as long as another is being worked out."""
 
     answer: Any
-    lowest: int
-    """The place of the lowest answer on the stack that it depends on."""
+    on: object
+    """The key of the lowest one on the stack that it depends on; of one that passes itself by now, ask that."""
     given: Any
     compute: Callable[[Any], Any]
 
@@ -57,6 +57,8 @@ class Fixpoint(Generic[Given, Answer]):
         self._alike = alike
         self._open: dict[object, int] = {}
         """Key of what is being worked out -> its place: how many others had been begun and were not done."""
+        self._stack: list[object] = []
+        """The keys of `_open` by their places."""
         self._passing: dict[object, _Passing] = {}
         self._passed: list[object] = []
         """The keys of `_passing`, in the order in which they came."""
@@ -78,11 +80,11 @@ class Fixpoint(Generic[Given, Answer]):
             return self._supposed.get(key, self._bottom)
         passing = self._passing.get(key)
         if passing is not None:
-            self._lowest = min(self._lowest, passing.lowest)
+            self._lowest = min(self._lowest, self._depends_on(key, passing))
             return passing.answer  # type: ignore[no-any-return]
         if not self._room:
             return self._worked_out(key, given, compute, catching=True)
-        if len(self._open) > self._room:
+        if len(self._stack) > self._room:
             raise _FarBelowError(key, given, compute)
         return self._worked_out(key, given, compute, catching=False)
 
@@ -96,13 +98,13 @@ class Fixpoint(Generic[Given, Answer]):
             self._lowest = min(before, self._lowest)
 
     def _worked_out(self, key: object, given: Given, compute: Callable[[Given], Answer], catching: bool) -> Answer:
-        place, first = len(self._open), len(self._passed)
+        place, first = len(self._stack), len(self._passed)
         answer, lowest = self._round(key, given, compute, catching)
         if lowest == _NONE and len(self._passed) == first:  # most depend on nothing that is open
             self.settled[key] = answer
             return answer
         if lowest < place:
-            return self._pass(key, _Passing(answer, lowest, given, compute))
+            return self._pass(key, lowest, answer, given, compute)
         leader = min((key, *self._passed[first:]), key=str)
         if leader != key:
             begun = self._passing[leader]
@@ -114,7 +116,7 @@ class Fixpoint(Generic[Given, Answer]):
             with self._supposing(found):
                 answer, lowest = self._round(key, given, compute, catching)
             if lowest < place:
-                return self._pass(key, _Passing(answer, lowest, given, compute))
+                return self._pass(key, lowest, answer, given, compute)
             before, found = found, self._found(first, key, answer)
             if all(one in before and self._alike(before[one], now) for one, now in found.items()):
                 break
@@ -127,7 +129,8 @@ class Fixpoint(Generic[Given, Answer]):
         """An answer, and the place of the lowest one that it depends on."""
         before, self._lowest = self._lowest, _NONE
         first = len(self._passed)
-        self._open[key] = len(self._open)
+        self._open[key] = len(self._stack)
+        self._stack.append(key)
         try:
             answer = self._from_below(given, compute) if catching else compute(given)
             return answer, self._lowest
@@ -136,12 +139,13 @@ class Fixpoint(Generic[Given, Answer]):
             raise
         finally:
             del self._open[key]
+            self._stack.pop()
             self._lowest = before
 
     def _from_below(self, given: Given, compute: Callable[[Given], Answer]) -> Answer:
         """What is worked out from the first answers on, where there are more of them than the stack has room for."""
         room = self._room
-        self._room = len(self._open) + min(_DEEPEST, sys.getrecursionlimit() // _FRAMES)
+        self._room = len(self._stack) + min(_DEEPEST, sys.getrecursionlimit() // _FRAMES)
         try:
             while True:
                 try:
@@ -153,12 +157,23 @@ class Fixpoint(Generic[Given, Answer]):
         finally:
             self._room = room
 
-    def _pass(self, key: object, passing: _Passing) -> Answer:
-        """Keep an answer for as long as what it depends on is being worked out."""
-        self._passing[key] = passing
+    def _pass(
+        self, key: object, lowest: int, answer: Answer, given: Given, compute: Callable[[Given], Answer]
+    ) -> Answer:
+        """Keep an answer for as long as the lowest that it depends on is being worked out."""
+        self._passing[key] = _Passing(answer, self._stack[lowest], given, compute)
         self._passed.append(key)
-        self._lowest = min(self._lowest, passing.lowest)
-        return passing.answer  # type: ignore[no-any-return]
+        self._lowest = min(self._lowest, lowest)
+        return answer
+
+    def _depends_on(self, key: object, passing: _Passing) -> int:
+        """The place of the lowest answer on the stack that one depends on which passes."""
+        on = passing.on
+        while on not in self._open:
+            on = self._passing[on].on
+        if on != passing.on:
+            self._passing[key] = passing._replace(on=on)
+        return self._open[on]
 
     def _found(self, first: int, key: object, answer: Answer) -> dict[object, Answer]:
         """An answer and those that depend on it, which nobody keeps from here on."""
