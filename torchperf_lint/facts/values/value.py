@@ -24,7 +24,7 @@ _new = tuple.__new__
 class Frame(NamedTuple):
     """Where an expression stands, and how far the evaluation has come.
 
-    Depth and hops are bounded, so evaluation ends; answers are kept by hops, so that they do not depend on who asks.
+    Depth and hops are bounded, so evaluation ends where nothing is kept on the way.
     """
 
     path: str

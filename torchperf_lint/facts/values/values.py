@@ -1,7 +1,8 @@
 """Kind and device of an expression, with the evidence: the one place that decides what a value is.
 
-Works on `ast` expressions in a frame (file, function, place). Unknown stays unknown. Evaluation follows
-assignments, attributes, what functions return and what callers pass, up to fixed depths, so it always ends.
+Works on `ast` expressions in a frame (file, function, place). Unknown stays unknown. Evaluation follows assignments,
+attributes, what functions return and what callers pass, however far; each of those is worked out once (fixpoint.py),
+so it ends where values depend on each other. What is followed without being kept is followed up to fixed depths.
 """
 
 from __future__ import annotations
