@@ -43,3 +43,27 @@ def test_entries_made_of_several_reads_of_the_one_above_end(begun: str) -> None:
     end = "        out['x'] = out['x'].to('cuda')\n        print(out['x'].mean())\n"
     source = f"def train(loader: DataLoader):\n    {begun}\n{step * 30}{end}"
     assert value_of(source, "out['x'].mean()").kind == "tensor"
+
+
+def test_a_function_that_a_literal_settles_and_that_calls_itself_ends() -> None:
+    source = """
+        import numpy as np
+        import torch
+
+        def converted(data, wrapped=False, track=False):
+            if isinstance(data, torch.Tensor):
+                return data.as_subclass(Meta) if track else data
+            if isinstance(data, np.ndarray):
+                return torch.as_tensor(data)
+            if isinstance(data, list):
+                held = [converted(x, wrapped=False, track=track) for x in data]
+                return converted(held, wrapped=False, track=False) if wrapped else held
+            if isinstance(data, dict):
+                return {k: converted(v, wrapped=False, track=track) for k, v in data.items()}
+            return data
+
+        def forward(x):
+            y = converted(x, wrapped=False, track=False)
+            return y
+    """
+    assert value_of(source, "y").kind in ("tensor", "unknown", "sequence")

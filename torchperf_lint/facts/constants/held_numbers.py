@@ -10,8 +10,8 @@ from torchperf_lint.facts.call_graph.index import Thing
 from torchperf_lint.facts.constants.held import set_from_outside
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.literals import is_none
-from torchperf_lint.facts.values.value import Frame
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import MAX_HOPS, Frame
+from torchperf_lint.facts.values.values import Values
 
 _IsNumber = Callable[[ast.expr, Frame], bool]
 

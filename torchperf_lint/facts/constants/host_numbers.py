@@ -14,8 +14,8 @@ from torchperf_lint.facts.constants.tested_numbers import tested_number
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_none
-from torchperf_lint.facts.values.value import Frame
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import MAX_HOPS, Frame
+from torchperf_lint.facts.values.values import Values
 from torchperf_lint.patterns import pattern
 
 _MAX_DEPTH = 6

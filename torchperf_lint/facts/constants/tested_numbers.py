@@ -10,8 +10,8 @@ from torchperf_lint.facts.bindings.hints import annotation_words
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.outlines.records import Function
-from torchperf_lint.facts.values.value import Frame
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import MAX_HOPS, Frame
+from torchperf_lint.facts.values.values import Values
 from torchperf_lint.patterns import pattern
 
 _MAX_CALLERS = 8

@@ -21,8 +21,8 @@ from torchperf_lint.facts.devices.devices import destination
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.parts_of_results import Parts, field_of_result, is_field_of_result
-from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, HOST, Frame, Value, tensor
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, HOST, MAX_HOPS, Frame, Value, tensor
+from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 
 _MAX_PARTS = 80

@@ -15,8 +15,8 @@ from torchperf_lint.facts.devices.movers import moved_by_function
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.values.parts_of_results import Parts, part_of_result
-from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import DEVICE, HOST, MAX_HOPS, Frame, Value
+from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 
 _BINDS = ("assign", "augmented", "item")

@@ -17,8 +17,8 @@ from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.expressions_written import of_part
 from torchperf_lint.facts.syntax.literals import is_literal
 from torchperf_lint.facts.values.usage import counts_steps
-from torchperf_lint.facts.values.value import DEVICE, HOST, Frame, Value, tensor
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import DEVICE, HOST, MAX_HOPS, Frame, Value, tensor
+from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})

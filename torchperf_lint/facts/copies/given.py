@@ -10,8 +10,8 @@ from torchperf_lint.facts.constants.constants import is_configured
 from torchperf_lint.facts.copies.host_data import Made, made_on_host
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.values.value import DEVICE, Frame, Value
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import DEVICE, MAX_HOPS, Frame, Value
+from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 

@@ -16,8 +16,8 @@ from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.facts.values.meant_for_host import says_host
-from torchperf_lint.facts.values.value import HOST, Frame
-from torchperf_lint.facts.values.values import MAX_HOPS, Values
+from torchperf_lint.facts.values.value import HOST, MAX_HOPS, Frame
+from torchperf_lint.facts.values.values import Values
 
 _MAX_CALLERS = 4
 _MAX_CALLS = 16

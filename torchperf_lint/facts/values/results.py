@@ -24,6 +24,7 @@ from torchperf_lint.facts.values.value import (
     ANYWHERE,
     DEVICE,
     HOST,
+    MAX_HOPS,
     PLAIN,
     UNKNOWN,
     Frame,
@@ -193,7 +194,7 @@ def _left_by(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> 
 
     `return (loss, details) if with_details else loss`.
     """
-    body = values.body(key.path)
+    body = values.body(key.path) if frame.hops < MAX_HOPS else None  # a function may call itself
     left = returns_of_call(node, body, key.index, values.index.function(key)) if body is not None else None
     if body is None or not left or len(left) > 6:
         return None

@@ -21,6 +21,10 @@ _new = tuple.__new__
 """Makes a named tuple of all its fields in a third of the time that its class takes; hundreds of thousands are made."""
 
 
+MAX_HOPS = 5
+"""Loops, calls and attributes followed where nothing is kept on the way, before evaluation stops."""
+
+
 class Frame(NamedTuple):
     """Where an expression stands, and how far the evaluation has come.
 

@@ -29,6 +29,7 @@ from torchperf_lint.facts.values.value import (
     ANYWHERE,
     DEVICE,
     HOST,
+    MAX_HOPS,
     NOTHING,
     PLAIN,
     UNKNOWN,
@@ -44,8 +45,8 @@ from torchperf_lint.fixpoint import Fixpoint
 
 MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
-MAX_HOPS = 5
-"""Loops, calls and attributes followed where nothing is kept on the way, before evaluation stops."""
+_FARTHEST = 2 * MAX_HOPS
+"""Hops after which nothing more is told, by whatever way a function comes back to itself."""
 _WITHIN = 3
 """Hops that what is kept begins with: it is worked out for another, and what is not kept is not followed as far."""
 
@@ -84,7 +85,7 @@ class Values:
 
     def of(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
-        if frame.depth > MAX_DEPTH:
+        if frame.depth > MAX_DEPTH or frame.hops > _FARTHEST:
             return UNKNOWN
         if type(node) is ast.Constant:
             return PLAIN
