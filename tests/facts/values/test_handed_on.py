@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import value_of
 
+from torchperf_lint.facts.call_graph.passed import in_short
 from torchperf_lint.facts.values.value import DEVICE, HOST
 
 LINE = """
@@ -44,6 +45,20 @@ def test_of_a_long_line_the_reason_tells_the_nearest_and_the_last():
     because = value_of(code, "y").because
     assert because.count(": ") == 5
     assert because.endswith("made by `torch.zeros`")
+
+
+@pytest.mark.parametrize(
+    ("because", "short"),
+    [
+        ("made by `torch.zeros`", "made by `torch.zeros`"),
+        ("a: b: c: d: e: f", "a: b: c: d: e: f"),
+        ("a: b: c: d: e: f: g", "a: b: …: e: f: g"),
+        ("a: passed by the call at x: c: passed by the call at y: e: f: g", "a: passed by the call at x: …: e: f: g"),
+        ("a: b: passed by the call at x: d: e: f: g", "a: b: passed by the calls between: e: f: g"),
+    ],
+)
+def test_a_reason_in_short_says_whether_it_was_passed(because, short):
+    assert in_short(because) == short
 
 
 def test_a_parameter_that_is_bound_anew_is_not_the_one_handed_on():

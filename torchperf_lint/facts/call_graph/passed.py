@@ -25,7 +25,11 @@ def passed_by(path: str, line: int, because: str) -> str:
 def in_short(because: str) -> str:
     """A reason of many links, each after a colon: the nearest two, and the last ones, which say where it begins."""
     links = because.split(": ")
-    return because if len(links) <= _LINKS else ": ".join((*links[:2], "…", *links[3 - _LINKS :]))
+    if len(links) <= _LINKS:
+        return because
+    left_out, told = links[2 : 3 - _LINKS], (*links[:2], *links[3 - _LINKS :])
+    between = any(_PASSED in link for link in left_out) and not any(_PASSED in link for link in told)
+    return ": ".join((*links[:2], f"{_PASSED}s between" if between else "…", *links[3 - _LINKS :]))
 
 
 def is_passed(value: Value) -> bool:

@@ -43,9 +43,9 @@ class Frame(NamedTuple):
         """The same place, one expression further in."""
         return _new(Frame, (self.path, self.function, self.at, self.depth + 1, self.hops))
 
-    def hop(self, path: str, function: int, at: Position, hops: int = 1) -> Frame:
+    def hop(self, path: str, function: int, at: Position) -> Frame:
         """Another place, one loop, call or attribute further on."""
-        return _new(Frame, (path, function, at, 0, self.hops + hops))
+        return _new(Frame, (path, function, at, 0, self.hops + 1))
 
     def within(self, function: int) -> Frame:
         """The same place, seen from another function of the file."""
