@@ -86,8 +86,12 @@ def test_what_an_option_is_by_default(declared, off):
         ({"commands": "python train.py --log-all-of-it"}, True),
         ({"settings": "log_all: true"}, False),
         ({"sweep": 'run(["train.py", "--log-all"])'}, False),
+        ({"sweep": "# python train.py --log-all\nimport train"}, False),
+        ({"sweep": "x = 1\n# for --log-all, log_all may be set\nimport train"}, True),
         ({"sweep": "args.log_all = True"}, False),
         ({"sweep": "args.log_all = False"}, True),
+        ({"sweep": 'run({"log_all": True})'}, False),
+        ({"sweep": 'run({"log_all": False})'}, True),
     ],
 )
 def test_what_else_asks_for_it(beside, off):

@@ -26,6 +26,8 @@ from torchperf_lint.patterns import pattern
 
 _COMMENTS = pattern(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 """Of shells: what stands there is an offer."""
+_REMARKS = pattern(r"^[ \t]*#(?!.*\.py\b)[^\n]*$", re.MULTILINE)
+"""Of Python: `# only if --log-all is passed`, but not `# python train.py --log-all`."""
 _asked: WeakKeyDictionary[Project, dict[str, bool]] = WeakKeyDictionary()
 
 
@@ -95,13 +97,13 @@ def _is_written_out(declaration: ast.Call) -> bool:
 def _is_asked_for(project: Project, option: ast.expr, given: list[str]) -> bool:
     """Whether code sets an option, or any command line in sight holds it."""
     name = option_named(option)
-    stored = re.compile(rf"\.{re.escape(name)}\s*=(?!=)(?!\s*(?:False|None|0)\b)|[\"']{re.escape(name)}[\"']\s*:")
+    stored = re.compile(rf"(?:\.{re.escape(name)}\s*=(?!=)|[\"']{re.escape(name)}[\"']\s*:)(?!\s*(?:False|None|0)\b)")
     texts = [project.text(path) for path in files_with(project, name)]
     if any(stored.search(text) for text in texts):
         return True
     spelled = ("[-_]".join(map(re.escape, re.split("[-_]", one))) for one in given)
     flag = re.compile("|".join(rf"--?{one}(?![\w-])" for one in spelled))
-    shown = sum(len(flag.findall(text)) for text in texts)
+    shown = sum(len(flag.findall(_REMARKS.sub("", text))) for text in texts)
     everywhere = declarations(project, option, "")
     written = sum(len(flag.findall(ast.unparse(call))) for _, call in everywhere)
     beside = project.hotness.programs.beside

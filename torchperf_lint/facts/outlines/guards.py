@@ -261,7 +261,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         # is as rare as `step % n == 0`.
         off = kind in _SWITCHED_OFF or (kind == "cadence" and isinstance(test.operand, ast.Name | ast.Attribute))
         return None if isinstance(test.op, ast.Not) and off else kind
-    if _asks_for_frequencies(test):
+    if _asks_for_frequencies(test) or _asks_for_every_turn(test):
         return None
     if isinstance(test, ast.Name) and test.id in _LOG_FLAGS:
         return "cadence"
@@ -285,6 +285,17 @@ def _asks_for_frequencies(test: ast.expr) -> bool:
     return bool(_FREQUENCIES.search(name))
 
 
+def _asks_for_every_turn(test: ast.expr) -> bool:
+    """`args.accum_freq == 1`, `self.reg_every > 1`: how an interval is set, which is the same in all turns."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], _ONE_OR_MORE):
+        return False
+    bound = test.comparators[0]
+    is_one = isinstance(bound, ast.Constant) and type(bound.value) is int and bound.value == 1
+    return is_one and bool(_INTERVAL.search(name_of(test.left)))
+
+
+_INTERVAL = pattern(r"(?:^|_)(?:freq|frequency|interval|every|period)$", re.IGNORECASE)
+_ONE_OR_MORE = (ast.Eq, ast.NotEq, ast.LtE, ast.Gt)
 _PROFILED = pattern(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$")
 _SWITCHED_FIRST = pattern(r"(?:^|\.)(?:autograd\.(?:profiler\.)?\w+|emit_(?:nvtx|itt))\(\)$")
 """Profilers that take first whether they record at all."""
