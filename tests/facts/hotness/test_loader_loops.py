@@ -37,6 +37,20 @@ def test_the_key_says_whose_batches_they_are(iterated, when):
     assert (hot and hot.when.partition(" (")[0]) == when
 
 
+@pytest.mark.parametrize(
+    ("iterated", "when"),
+    [
+        ("testloader", "every evaluation batch"),
+        ("valdataloader", "every evaluation batch"),
+        ("trainloader", "every training step"),
+    ],
+)
+def test_a_name_in_one_word_says_it_too(iterated, when):
+    code = CODE.replace("{iterated}", iterated).replace("run(", "analyze_training(")
+    hot = hot_at(code.replace("(engine,", f"(engine, {iterated},"))
+    assert (hot and hot.when.partition(" (")[0]) == when
+
+
 ONE_NAME = """
     def run(engine, loaders, sets, device):
         model = engine.model.to(device)

@@ -20,7 +20,7 @@ from torchperf_lint.patterns import pattern
 
 _EVALUATION_NAME = pattern(
     r"(?:^|_)(?:val|vali|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
-    r"extract|encode|embed|generate|sample|score)(?:_|$)",
+    r"extract|encode|embed|generate|sample|score)(?:_|$)|(?:^|_)(?:val|valid|test|eval)(?:data)?loader(?:_|$)",
     re.IGNORECASE,
 )
 _TRAINING_NAME = pattern(
