@@ -292,11 +292,17 @@ def as_called(value: Value, arguments: list[Value]) -> Value:
     if value.kind != "tensor" or not value.borrowed:
         return value
     tensors = [argument for argument in arguments if argument.kind in ("tensor", "batch")]
-    if not tensors and is_passed(value):
+    if not tensors and (is_passed(value) or (arguments and all(map(_is_plain_throughout, arguments)))):
         return UNKNOWN  # handed through from another call: `cast_tuple(logits)` says nothing of `cast_tuple(span)`
     devices = {argument.device for argument in tensors}
     device = DEVICE if DEVICE in devices else HOST if devices == {HOST} else ANYWHERE
     return value._replace(device=device, borrowed=any(argument.borrowed for argument in tensors))
+
+
+def _is_plain_throughout(value: Value) -> bool:
+    """Whether something is plain, or a list or tuple of what is."""
+    whole = value.item if value.kind == "sequence" else value
+    return whole is not None and whole.kind == "plain"
 
 
 def _is_lent_within(value: Value) -> bool:

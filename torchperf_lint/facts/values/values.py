@@ -191,7 +191,7 @@ class Values:
         """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
             return PLAIN
-        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List):
+        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List | ast.Tuple):
             return self.of(node.left, frame)._replace(items=())  # `[x] * n`, whatever says how often
         # Long sums nest to the left: walk down the spine instead of recursing into it.
         operands = [node.right]
