@@ -965,11 +965,32 @@ def test_unpacking_knows_elements_and_stops_at_the_unknown():
     assert unpacked(Value("module"), (0,)) == UNKNOWN
 
 
+FALLS_BACK = """
+    def fall_back(user, default):
+        return tuple(u if u else d for d, u in zip(default, user))
+
+    def sizes(shape: tuple[int, ...], k: int):
+        k = fall_back(k, (1,) * len(shape))
+        for size in k:
+            size  # <-
+
+    class Net(nn.Module):
+        def forward(self, x):
+            fall_back(x.mean(dim=1), x)
+            return sizes(x.shape, 3)
+"""
+
+
+def test_a_helper_that_others_give_tensors_gives_numbers_to_who_passes_numbers():
+    assert shown(value_of(FALLS_BACK, "size")) == ("unknown", ANYWHERE)
+    assert shown(value_of(FALLS_BACK.replace("(1,) * len(shape)", "torch.ones(3)"), "size"))[0] == "tensor"
+
+
 def test_as_called_replaces_only_what_is_borrowed():
     borrowed = GPU._replace(borrowed=True)
     assert as_called(borrowed, [CPU]).device == HOST
     assert as_called(borrowed, [CPU, GPU]).device == DEVICE
-    assert as_called(borrowed, [PLAIN]).device == ANYWHERE
+    assert as_called(borrowed, [UNKNOWN]).device == ANYWHERE
     assert as_called(GPU, [CPU]).device == DEVICE
     assert [v.device for v in as_called(sequence(borrowed, (borrowed, GPU)), [CPU]).items] == [HOST, DEVICE]
 
