@@ -21,6 +21,9 @@ COUNTS = pattern(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch
 """What changes with every step."""
 _TURN = pattern(r"(?:^|[._])(?:step|step_idx|iter|iteration|it_num|iter_num|cur_iter|batch_idx|batch_id)$")
 """Names of the number of the step itself; `t` and `batch` may be sizes as well."""
+_LENGTH = pattern(r"len(?:gth)?(?:s|_|$)|size|shape|(?:^|[._])(?:n|num)(?:_|$)")
+"""What only grows: `if n > self.length`; of `if loss < self.best` nobody knows how often it holds."""
+_ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 ASPECTS = frozenset({"shape", "size", "device", "dtype"})
 """What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
 RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
@@ -143,21 +146,44 @@ def compares_with_step(test: ast.expr) -> bool:
 
 
 def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
-    """`if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes`."""
+    """`if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes`.
+
+    Whatever else is asked is about what the branch keeps as well: `or self.grid.device != x.device`.
+    """
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
-    others = [part for part in parts if not isinstance(part, ast.Compare)]
-    asked = [part for part in parts if isinstance(part, ast.Compare)]
-    if len(asked) != 1 or not all(isinstance(part, ast.Attribute) for part in others):
+    others = [part for part in parts if not _is_answered(part, body)]
+    if len(others) == len(parts):
         return False
-    key, other = chain(asked[0].left), chain(asked[0].comparators[0])
-    if not isinstance(asked[0].ops[0], ast.NotEq) or not key.startswith("self.") or COUNTS.search(key):
+    kept = {chain(target) for s in body if isinstance(s, ast.Assign) for target in s.targets}
+    return all(isinstance(part, ast.Attribute) or _asks_about(part, kept) for part in others)
+
+
+def _is_answered(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    """Whether a branch makes what its test compares the same: `if n > self.length: self.length = n`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or compares_with_step(test):
         return False
-    if compares_with_step(asked[0]):
+    if not isinstance(test.ops[0], ast.NotEq) and not (isinstance(test.ops[0], _ORDERS) and _tells_a_length(test)):
         return False
+    sides = (chain(test.left), chain(test.comparators[0]))
     return any(
-        isinstance(s, ast.Assign) and chain(s.value) == other and key in {chain(target) for target in s.targets}
-        for s in body
+        key.startswith("self.") and not COUNTS.search(key) and _is_set_to(key, other, body)
+        for key, other in (sides, sides[::-1])
     )
+
+
+def _tells_a_length(test: ast.Compare) -> bool:
+    return any(_LENGTH.search(chain(side)) for side in (test.left, test.comparators[0]))
+
+
+def _is_set_to(key: str, other: str, body: Sequence[ast.stmt]) -> bool:
+    if "?" in other:
+        return False
+    assigned = (s for s in body if isinstance(s, ast.Assign) and chain(s.value) == other)
+    return any(chain(target) == key for s in assigned for target in s.targets)
+
+
+def _asks_about(test: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(n, ast.Attribute) and chain(n) in names for n in nodes_of(test))
 
 
 def _replaces_the_word(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
