@@ -97,3 +97,22 @@ def test_a_line_in_such_a_branch_is_hot_in_evaluation():
     hot = hot_at(code)
     assert hot is not None
     assert hot.evaluates
+
+
+def test_the_loop_that_trains_is_not_told_to_evaluate():
+    code = """
+        class Criterion(nn.Module):
+            def zero(self, x):
+                if not self.training:
+                    print(x)  # <-
+                return x
+
+        def train(model, criterion: Criterion, loader, optimizer):
+            for x in loader:
+                loss = criterion.zero(model(x))
+                loss.backward()
+                optimizer.step()
+    """
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.when.startswith("every evaluation batch (in training called from `for x in loader`")
