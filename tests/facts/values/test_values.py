@@ -961,7 +961,8 @@ def test_unpacking_knows_elements_and_stops_at_the_unknown():
     assert unpacked(pair, (0,)) == PLAIN
     assert unpacked(pair, (1, 0)) == CPU
     assert unpacked(pair, (1, 7)) == GPU
-    assert unpacked(GPU, (0, 1)) == GPU
+    assert unpacked(GPU, (0, 1)) == UNKNOWN  # `x, (h, w) = f(x)`
+    assert unpacked(GPU, (1,)) == GPU
     assert unpacked(Value("module"), (0,)) == UNKNOWN
 
 

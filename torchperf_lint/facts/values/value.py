@@ -261,10 +261,15 @@ def _said(value: Value) -> tuple[object, ...]:
 
 
 def unpacked(value: Value, index: tuple[int, ...]) -> Value:
-    """What `a, (b, c) = value` binds at one position; tensors and batches unpack into their like."""
-    for position in index:
+    """What `a, (b, c) = value` binds at one position; tensors and batches unpack into their like.
+
+    Of a tensor nobody takes parts of parts: `x, (h, w) = f(x)` gets more from `f` than was seen.
+    """
+    for place, position in enumerate(index):
         if value.kind == "sequence":
             value = value.items[position] if position < len(value.items) else value.item or UNKNOWN
+        elif value.kind == "tensor" and place + 1 < len(index):
+            return UNKNOWN
         elif value.kind not in ("tensor", "batch", "array", "plain", "nothing"):
             return UNKNOWN
     return value
