@@ -41,3 +41,30 @@ def test_of_a_method(body, expected):
     functions = project.index.outlines["a.py"].functions
     key = FunctionKey("a.py", next(n for n, function in enumerate(functions) if function.name == "choose"))
     assert may_be_off_by_name(project, key) is expected
+
+
+OTHERS = """\
+class Pilot:
+    def explore(self, env):
+        return env.state
+
+def explore(env):
+    return env.state
+
+class Runner:
+    def __init__(self):
+        self.pilot: Pilot = make()
+
+    def run(self, env):
+        with torch.no_grad():
+            return {0}.explore(env)
+"""
+
+
+@pytest.mark.parametrize(("called", "expected"), [("self.pilot", True), ("helpers", False)])
+def test_who_runs_another_class_without_gradients_may_get_this_one(called, expected):
+    code = f"{AGENT.format(body='return agents')}\n{OTHERS.format(called)}".replace("helpers.explore", "explore")
+    project = Project.of_texts(texts(code))
+    functions = project.index.outlines["a.py"].functions
+    key = FunctionKey("a.py", next(n for n, function in enumerate(functions) if function.name == "choose"))
+    assert may_be_off_by_name(project, key) is expected

@@ -53,7 +53,10 @@ def _runs_agents_off(text: str) -> bool:
 
 
 def _is_called_off(project: Project, name: str) -> bool:
-    """Whether a call of something of this name, and nobody knows of what, stands where gradients are off."""
+    """Whether a call of something of this name, and nobody knows of what, stands where gradients are off.
+
+    Or of the method of another class: who runs that one, `self.alg: PPO`, may be given an object of this one.
+    """
     if name in _COMMON or name not in project.index.called_names:
         return False
     off = project.hotness.grad_mode.is_off_at
@@ -63,6 +66,7 @@ def _is_called_off(project: Project, name: str) -> bool:
             continue
         for call in named:
             known = project.types.targets(path, call.function, call.callee)
-            if not known and off(path, (call.line, call.column)):
+            of_others = all(project.index.function(key).class_index >= 0 for key in known)
+            if of_others and off(path, (call.line, call.column)):
                 return True
     return False
