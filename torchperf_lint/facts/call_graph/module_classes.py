@@ -27,9 +27,7 @@ class ModuleClasses:
         return by_name or self._is_built_as_one(thing)
 
     def is_loaded_by(self, thing: Thing, part: str) -> bool:
-        """Whether a class is a model that `from_pretrained` makes as a call of the class does."""
-        if thing.kind == "external":
-            return bool(LOADED.match(thing.dotted)) and is_module_name(thing.dotted)
+        """Whether a class of the project is a model that `from_pretrained` makes as a call of the class does."""
         if thing.kind != "class" or self.index.method(thing, part[1:]) is not None:
             return False
         return any(LOADED.match(name) for name in self.index.external_bases(thing)) and self.holds(thing)

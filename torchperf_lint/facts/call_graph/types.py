@@ -10,12 +10,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.facts.call_graph.given_back import given_back
-from torchperf_lint.facts.call_graph.index import LOADING, FunctionKey, Index, Thing
+from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.call_graph.library_chains import (
+    GIVING_ITSELF,
+    OTHER_CONSTRUCTORS,
+    in_library,
+    is_made_module,
+    one_further,
+)
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
-from torchperf_lint.facts.call_graph.module_names import is_module_name
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
-from torchperf_lint.facts.syntax.canonical import canonical
+from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.fixpoint import Fixpoint
 from torchperf_lint.patterns import pattern
 
@@ -51,12 +57,29 @@ class Types:
         if found is not None:
             return found
         # What no function of the file binds is the same in all of them.
-        if function and split(chain)[0] not in self._local_names(path):
+        head, parts = split(chain)
+        if function and head not in self._local_names(path):
             found = self.things(path, 0, chain)
             if (path, 0, chain) in self._kept.settled:
                 self._kept.settled[key] = found
             return found
-        return self._kept.answer(key, key, self._find_things)
+        found = self._by_its_head(path, function, head, parts) if "?" not in chain else ()
+        if found is None:
+            return self._kept.answer(key, key, self._find_things)
+        self._kept.settled[key] = found
+        return found
+
+    def _by_its_head(self, path: str, function: int, head: str, parts: tuple[str, ...]) -> tuple[Thing, ...] | None:
+        """What a chain denotes that its head alone settles, as most do: nothing known, a library's, or no more parts.
+
+        None where its parts are of the project, or the head has not settled.
+        """
+        found = self.name(path, function, head)
+        if ("name", path, function, head) not in self._kept.settled:
+            return None
+        if not parts or not found:
+            return found
+        return in_library(found[0].dotted, parts) if len(found) == 1 and found[0].kind == "external" else None
 
     def _find_things(self, asked: tuple[str, int, str]) -> tuple[Thing, ...]:
         path, function, chain = asked
@@ -71,7 +94,7 @@ class Types:
             if moved:
                 moved = False
                 continue
-            if part in _SAME and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
+            if part in GIVING_ITSELF and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
                 moved = True
                 continue
             several = given_back(self, found, parts[number : number + 2])
@@ -199,10 +222,10 @@ class Types:
 
     def step(self, thing: Thing, part: str) -> tuple[Thing, ...]:
         """What `.name`, `()` or `[i]` after a thing denotes."""
-        if part in _OTHER_CONSTRUCTORS and self.modules.is_loaded_by(thing, part):
-            return (thing,)
         if thing.kind == "external":
-            return _of_library(thing.dotted + part)
+            return one_further(thing.dotted, part)
+        if part in OTHER_CONSTRUCTORS and self.modules.is_loaded_by(thing, part):
+            return (thing,)
         if thing.kind == "table":
             return self._in_table(thing, part)
         if part == "()":
@@ -232,7 +255,7 @@ class Types:
             given = [c for f, c in self.index.outlines[own.path].returns if f == own.index] if own is not None else []
             passes = own is None or (bool(given) and all(chain in (f"super(){part}()", "self") for chain in given))
             return passes and self.is_module_class(thing)
-        return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
+        return thing.kind == "external" and is_made_module(thing.dotted)
 
     def _called(self, thing: Thing) -> tuple[Thing, ...]:
         if thing.kind == "class":
@@ -322,6 +345,8 @@ class Types:
         return found
 
     def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
+        if last_part(callee) not in self.index.callable_names and not callee.endswith((")", "]")):
+            return []
         found: list[FunctionKey] = []
         for thing in self.things(path, function, callee):
             key = self._runs(thing)
@@ -367,15 +392,6 @@ _VAGUE = ("builtins.", "typing.", "collections.")
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
-_OTHER_CONSTRUCTORS = frozenset(f".{name}" for name in LOADING)
-_SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
-"""Methods of a module that give it back."""
-
-
-@lru_cache(1 << 14)
-def _of_library(dotted: str) -> tuple[Thing, ...]:
-    """What is not defined in the project; a file asks for the same few again and again."""
-    return (Thing("external", dotted=canonical(dotted)),)
 
 
 @lru_cache(1 << 14)
