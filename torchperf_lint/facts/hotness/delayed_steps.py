@@ -46,7 +46,8 @@ class DelayedSteps:
     def holds_one(self, path: str, region: int) -> bool:
         """Whether a block on a cadence steps an optimizer, of gradients computed there or in the turns before."""
         if path not in self._of_file:
-            self._of_file[path] = frozenset(self._found_in(path))
+            cadences = any(one.kind == "cadence" for one in self.index.outlines[path].regions)
+            self._of_file[path] = frozenset(self._found_in(path) if cadences else ())
         return region in self._of_file[path]
 
     def _found_in(self, path: str) -> list[int]:

@@ -151,7 +151,7 @@ class InferenceLoops:
         if " in range(" not in region.detail:
             return False
         return any(
-            _A_SAMPLE.search(b.value) and b.function == region.function and region.start[0] <= b.line <= region.end[0]
+            b.function == region.function and region.start[0] <= b.line <= region.end[0] and _A_SAMPLE.search(b.value)
             for b in self.index.outlines[path].bindings
         )
 
@@ -324,8 +324,8 @@ class InferenceLoops:
         name = outline.functions[region.function].name
         if _LOOKS.search(name) or COLD_NAME.search(name) or _DEMO.search(path):
             return True
-        within = (b for b in outline.bindings if region.start[0] <= b.line <= region.end[0])
-        if any(b.function == region.function and _SAMPLES.search(b.target) for b in within):
+        own = (b for b in outline.bindings if b.function == region.function)
+        if any(region.start[0] <= b.line <= region.end[0] and _SAMPLES.search(b.target) for b in own):
             return True
         return any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index))
 

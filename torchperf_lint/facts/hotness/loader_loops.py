@@ -107,10 +107,13 @@ class LoaderLoops:
         self.types = types
         self.calls = calls
         self.without_grad = without_grad
+        self._driving: dict[str, bool] = {}
 
     def over_loader(self, path: str, index: int) -> Loop | None:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
-        if self._drives_others(path):
+        if path not in self._driving:
+            self._driving[path] = self._drives_others(path)
+        if self._driving[path]:
             return None
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
