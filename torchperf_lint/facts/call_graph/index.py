@@ -294,7 +294,7 @@ class Index:
     def _find_overrides(self, key: FunctionKey) -> list[FunctionKey]:
         found = [key]
         index = self.function(key).class_index
-        if self._defining[self.function(key).name] <= 1:
+        if self.defining(self.function(key).name) <= 1:
             return found
         queue = list(self.subclasses.get((key.path, index), ())) if index >= 0 else []
         name = self.function(key).name
@@ -309,9 +309,12 @@ class Index:
             queue.extend(self.subclasses.get((cls.path, cls.index), ()))
         return found
 
+    def defining(self, name: str) -> int:
+        """How many classes define a method of a name."""
+        return self._defining[name]
+
     @cached_property
     def _defining(self) -> Counter[str]:
-        """Method name -> how many classes define it."""
         classes = (cls for outline in self.outlines.values() for cls in outline.classes)
         return Counter(name for cls in classes for name in cls.methods)
 

@@ -85,6 +85,8 @@ class Namesakes:
     def targets(self, path: str, call: Call) -> list[FunctionKey]:
         """What a method call runs by its name alone; empty where the object is known, or the name common."""
         name = last_part(call.callee)
+        if not self.index.defining(name):
+            return []
         own = self.index.class_of(path, call.function) if call.callee == f"self.{name}" else None
         if own is not None:
             return self._in_subclasses(own, name)
@@ -106,17 +108,17 @@ class Namesakes:
 
     def _handed_down(self, path: str, call: Call, name: str) -> list[FunctionKey]:
         """What a method hands on to its parts: `for part in self.parts: part.batch_ended(phase)` in `batch_ended`."""
-        around = self.index.function(FunctionKey(path, call.function))
+        own = FunctionKey(path, call.function)
+        around = self.index.function(own)
         if around.name != name or around.class_index < 0 or not _OF_SEVERAL_WORDS.match(name):
             return []
-        own = FunctionKey(path, call.function)
         others = [key for key in self._defined.get(name, ()) if key != own]
         return others if len(others) <= _FEW else []
 
     def _of_models(self, receiver: str, name: str) -> list[FunctionKey]:
         """`module.inference(x)`: where only one base of modules in the project leaves `inference` to its subclasses."""
-        found = self._left_to_modules.get(name, ()) if _MODEL.search(receiver) else ()
-        return list(found) if len(found) == 1 else []
+        found = self._left_to_modules.get(name, ())
+        return list(found) if len(found) == 1 and _MODEL.search(receiver) else []
 
     @cached_property
     def _left_to_modules(self) -> dict[str, list[FunctionKey]]:
@@ -133,7 +135,7 @@ class Namesakes:
 
     def _of_kind(self, receiver: str, name: str) -> list[FunctionKey]:
         """`self.bbox_coder.encode(x)`: the methods of that name in the classes that are called after the attribute."""
-        match = _KIND.search(receiver)
+        match = _KIND.search(receiver) if name in self._by_kind else None
         if match is None or match["kind"] in _LIBRARY_KINDS or name in _OF_ANYTHING or _OF_TENSORS.search(name):
             return []
         kind = match["kind"].replace("_", "")

@@ -100,11 +100,11 @@ class Hotness:
 
     def innermost(self, path: str, position: Position) -> int:
         """The index of the smallest region that holds a position."""
-        if path not in self._spans:
-            self._spans[path] = NestedSpans(
-                [(region.start, region.end) for region in self.index.outlines[path].regions]
-            )
-        return next(iter(self._spans[path].inside_out(position)), 0)
+        spans = self._spans.get(path)
+        if spans is None:
+            regions = self.index.outlines[path].regions
+            spans = self._spans[path] = NestedSpans([(region.start, region.end) for region in regions])
+        return max(spans.innermost(position), 0)
 
     def of_region(self, path: str, index: int) -> Hot | None:
         """Why code directly in a region is hot: its own loops first, then its function's callers."""
