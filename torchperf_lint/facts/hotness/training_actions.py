@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
@@ -141,23 +142,34 @@ class TrainingActions:
         region = self.index.function(key).region
         found = self._first_action(key.path, region)
         if found is None and depth > 1:
-            for call in self.calls.directly_in(key.path, region):
-                targets = self.types.targets(key.path, call.function, call.callee)
-                inner = (self.trains(target, depth - 1) for target in targets if target != key)
-                found = next((c for c in inner if c is not None), None)
-                if found is not None:
-                    break
+            found = self._of_callees(key, region, depth - 1)
         if found is not None and self._is_a_trial(key):
             found = None
         self._trains[key, depth] = found
         return found
 
+    def _of_callees(self, key: FunctionKey, region: int, depth: int) -> Call | None:
+        """The first training action of what a function calls outside loops of its own."""
+        for call in self.calls.directly_in(key.path, region):
+            for target in self.types.targets(key.path, call.function, call.callee):
+                found = self.trains(target, depth) if target != key else None
+                if found is not None:
+                    return found
+        return None
+
     def _first_action(self, path: str, index: int) -> Call | None:
         """The first training action directly in a loop, or in a function outside loops."""
+        if path not in self._may_act:
+            return None
         if path not in self._acting:
             named_so = [call for call in self.index.outlines[path].calls if last_part(call.callee) in _ACTIONS]
             self._acting[path] = self.calls.by_loop(path, named_so)
         return next((call for call in self._acting[path].get(index, ()) if self.is_action(path, call)), None)
+
+    @cached_property
+    def _may_act(self) -> frozenset[str]:
+        """The files with calls that bear the name of a training action."""
+        return frozenset(site.path for name in _ACTIONS for site in self.index.calls_named.get(name, ()))
 
     def _is_a_trial(self, key: FunctionKey) -> bool:
         """Whether a function takes its steps to measure them, or to have taken one, by its name."""
