@@ -73,6 +73,7 @@ class Namesakes:
         self.types = types
         self._guessed: set[tuple[str, Call]] = set()
         self._of_any_model: set[tuple[str, Call]] = set()
+        self._kinds: dict[tuple[str, str], list[FunctionKey]] = {}
 
     def of_any_model(self, path: str, call: Call) -> bool:
         """Whether a call is one of whichever model of the project: `module.inference(x)`."""
@@ -139,8 +140,10 @@ class Namesakes:
         if match is None or match["kind"] in _LIBRARY_KINDS or name in _OF_ANYTHING or _OF_TENSORS.search(name):
             return []
         kind = match["kind"].replace("_", "")
-        found = [key for names, key in self._by_kind.get(name, ()) if any(_ends_with(n, kind) for n in names)]
-        return found if len(found) <= _MANY else []
+        if (kind, name) not in self._kinds:
+            found = [key for names, key in self._by_kind[name] if any(_ends_with(n, kind) for n in names)]
+            self._kinds[kind, name] = found if len(found) <= _MANY else []
+        return self._kinds[kind, name]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[tuple[list[str], FunctionKey]]]:

@@ -109,7 +109,9 @@ class Types:
 
     def thing(self, path: str, function: int, chain: str) -> Thing | None:
         """The first thing the chain denotes, or None when unknown."""
-        found = self.things(path, function, chain)
+        found = self._kept.settled.get((path, function, chain))  # what most ask for has been asked for before
+        if found is None:
+            found = self.things(path, function, chain)
         return found[0] if found else None
 
     def name(self, path: str, function: int, name: str) -> tuple[Thing, ...]:

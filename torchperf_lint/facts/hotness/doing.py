@@ -40,6 +40,7 @@ class Doing:
         self.types = types
         self.loops = loops
         self.operations = Operations(index)
+        self._loops: dict[str, dict[int, list[int]]] = {}
 
     def called_or_not(self, key: FunctionKey, sites: Sequence[CallSite] = ()) -> Role | None:
         """What holds though callers are known, at `sites`: a training step, a run of the own module."""
@@ -95,7 +96,7 @@ class Doing:
         Not one that only gathers gradients, for the one step of the optimizer behind it.
         """
         regions, calls = self.index.outlines[key.path].regions, self.loops.calls
-        own = [n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable]
+        own = self._loops_of(key)
         if not own:
             return False
         loops = ((n, self.loops.at(key.path, n)) for n in own if " in range(" not in regions[n].detail)
@@ -106,6 +107,16 @@ class Doing:
             and not (steps_after and not self._steps_in(calls.directly_in(key.path, n)))
             for n, loop in loops
         )
+
+    def _loops_of(self, key: FunctionKey) -> Sequence[int]:
+        """The loops of a function that go through something."""
+        if key.path not in self._loops:
+            found: dict[int, list[int]] = {}
+            for number, region in enumerate(self.index.outlines[key.path].regions):
+                if region.kind == "loop" and region.iterable:
+                    found.setdefault(region.function, []).append(number)
+            self._loops[key.path] = found
+        return self._loops[key.path].get(key.index, ())
 
     def _calls_of_class(self, key: FunctionKey) -> Iterable[Call]:
         outline, number = self.index.outlines[key.path], self.index.function(key).class_index
