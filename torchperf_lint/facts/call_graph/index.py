@@ -260,7 +260,7 @@ class Index:
         for current in reversed(self.ancestry(cls)):
             if current.kind == "class":
                 methods = self.record(current).methods
-                found.update((name, FunctionKey(current.path, number)) for name, number in methods.items())
+                found.update({name: FunctionKey(current.path, number) for name, number in methods.items()})
         return found
 
     @cached_property
@@ -318,7 +318,7 @@ class Index:
 
     def defining(self, name: str) -> int:
         """How many classes define a method of a name."""
-        return self._defining[name]
+        return self._defining.get(name, 0)
 
     @cached_property
     def _defining(self) -> Counter[str]:
@@ -341,11 +341,10 @@ class Index:
 
         Half of all calls end in another name, of a library's or of Python's own.
         """
-        found = set(LOADING)
+        found = {*LOADING, *(target.rpartition(".")[2] for target in self._targets)}
         for outline in self.outlines.values():
             found.update(outline.imports)
             found.update(cls.name for cls in outline.classes)
-            found.update(binding.target.rpartition(".")[2] for binding in outline.bindings)
             for function in outline.functions:
                 found.add(function.name)
                 found.update(parameter.name for parameter in function.parameters)
@@ -354,9 +353,12 @@ class Index:
     @cached_property
     def attributes_of_others(self) -> frozenset[str]:
         """The attributes that any code of the project sets of another object, by name: `net.device = device`."""
-        targets = (binding.target for outline in self.outlines.values() for binding in outline.bindings)
-        parts = (target.rpartition(".") for target in targets if "." in target)
+        parts = (target.rpartition(".") for target in self._targets if "." in target)
         return frozenset(name for owner, _, name in parts if owner != "self")
+
+    @cached_property
+    def _targets(self) -> frozenset[str]:
+        return frozenset({binding.target for outline in self.outlines.values() for binding in outline.bindings})
 
     @cached_property
     def text_mentions_device(self) -> bool:
@@ -371,6 +373,11 @@ class Index:
             for call in outline.calls:
                 found.setdefault(last_part(call.callee), []).append(CallSite(path, call))
         return found
+
+    @cached_property
+    def callees(self) -> frozenset[str]:
+        """The chains of all that is called anywhere in the project, a third as many as there are calls."""
+        return frozenset({call.callee for outline in self.outlines.values() for call in outline.calls})
 
     @cached_property
     def called_names(self) -> frozenset[str]:

@@ -97,9 +97,11 @@ class Namesakes:
         found = self._few.get(name, ()) or self._handed_down(path, call, name)
         if not found:
             found = self._of_models(receiver, name)
-            self._of_any_model.update((path, call) for _ in found)
+            if found:
+                self._of_any_model.add((path, call))
             found = found or self._of_kind(receiver, name)
-            self._guessed.update((path, call) for _ in found[:1])
+            if found:
+                self._guessed.add((path, call))
         if not found:
             return []
         known = self.types.things(path, call.function, receiver)

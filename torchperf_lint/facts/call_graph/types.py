@@ -97,7 +97,7 @@ class Types:
             if part in GIVING_ITSELF and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
                 moved = True
                 continue
-            several = given_back(self, found, parts[number : number + 2])
+            several = given_back(self, found, parts[number : number + 2]) if part == "()" else ()
             if several:
                 found, moved = _unique(several), True
                 continue
@@ -151,7 +151,11 @@ class Types:
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
-            found = _unique(t for b in bound for t in self._bound(path, scope, b))
+            one = bound[0].value if len(bound) == 1 else None  # most names
+            if one is not None:
+                found = _unique(self.bound_to(path, scope, one))
+            else:
+                found = _unique(t for b in bound for t in self.bound_to(path, scope, b.value))
             if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
                 return found
         for parameter in record.parameters:
@@ -182,9 +186,6 @@ class Types:
             for thing in self.things(path, max(function, 0), annotation)
             for t in self.step(thing, "()")
         )
-
-    def _bound(self, path: str, scope: int, binding: Binding) -> tuple[Thing, ...]:
-        return self.bound_to(path, scope, binding.value)
 
     def bound_to(self, path: str, scope: int, value: str) -> tuple[Thing, ...]:
         """What a binding's value stands for: a chain, an annotation, a partial, a table, an item of one."""
@@ -306,7 +307,7 @@ class Types:
                 return (Thing("function", cls.path, method),)
             found.extend(self._field(cls, name))
             for binding in self.self_bindings(cls, name):
-                found.extend(self._bound(cls.path, binding.function, binding))
+                found.extend(self.bound_to(cls.path, binding.function, binding.value))
             if found:
                 return _unique(iter(found))
         return _unique(iter(found))
@@ -315,7 +316,7 @@ class Types:
         """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""
         record = self.index.record(cls)
         told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
-        things = (t for b in told for t in self._bound(cls.path, b.function, b))
+        things = (t for b in told for t in self.bound_to(cls.path, b.function, b.value))
         return [thing for thing in things if thing.kind == "instance"]
 
     def self_bindings(self, cls: Thing, name: str) -> list[Binding]:
@@ -325,11 +326,12 @@ class Types:
             table = self._class_bindings[cls.path] = {}
             outline = self.index.outlines[cls.path]
             for binding in outline.bindings:
-                index = outline.functions[binding.function].class_index
+                method = outline.functions[binding.function]
+                if method.class_index < 0 or not method.parameters or "." not in binding.target:
+                    continue
                 head, _, rest = binding.target.partition(".")
-                parameters = outline.functions[binding.function].parameters
-                if index >= 0 and rest and parameters and head == parameters[0].name:
-                    table.setdefault((index, rest), []).append(binding)
+                if head == method.parameters[0].name:
+                    table.setdefault((method.class_index, rest), []).append(binding)
         return table.get((cls.index, name), [])
 
     # -- questions rules ask -----------------------------------------------------------------------

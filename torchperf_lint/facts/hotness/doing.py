@@ -100,13 +100,10 @@ class Doing:
         if not own:
             return False
         loops = ((n, self.loops.at(key.path, n)) for n in own if " in range(" not in regions[n].detail)
-        steps_after = self._steps_in(calls.directly_in(key.path, self.index.function(key).region))
-        return any(
-            loop is not None
-            and loop.kind == "step"
-            and not (steps_after and not self._steps_in(calls.directly_in(key.path, n)))
-            for n, loop in loops
-        )
+        training = [n for n, loop in loops if loop is not None and loop.kind == "step"]
+        if not training or not self._steps_in(calls.directly_in(key.path, self.index.function(key).region)):
+            return bool(training)
+        return any(self._steps_in(calls.directly_in(key.path, n)) for n in training)
 
     def _loops_of(self, key: FunctionKey) -> Sequence[int]:
         """The loops of a function that go through something."""
@@ -151,13 +148,11 @@ class Doing:
         function = self.index.function(key)
         if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(_NO_PASS):
             return None
-        if any(_WHOLE_SET.search(parameter.name) for parameter in function.parameters):
-            return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None
         calls = self.loops.calls.directly_in(key.path, function.region)
         own = next((call for call in calls if call.callee in _ITSELF), None)
-        if own is None:
+        if own is None or any(_WHOLE_SET.search(parameter.name) for parameter in function.parameters):
             return None
         all_own = sum(call.callee in _ITSELF for call in self.index.calls_in(key))
         if all_own > sum(call.callee in _ITSELF for call in calls):

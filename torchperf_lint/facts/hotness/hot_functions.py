@@ -65,7 +65,9 @@ class HotFunctions:
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:
                     targets = self.implementations.targets(path, call, targets[0])
-                for target in filter(partial(runs_for, self.index, path, call), targets):
+                if call.callee.startswith("self."):
+                    targets = [target for target in targets if runs_for(self.index, path, call, target)]
+                for target in targets:
                     table.setdefault(target, []).append(CallSite(path, call))
         return {key: tuple(sites) for key, sites in table.items()}
 

@@ -82,10 +82,15 @@ class TrainingActions:
         calls = self.index.calls_in(key)
         if any("enable_grad" in decorator for decorator in self.index.function(key).decorators):
             return True
-        if any(last_part(call.callee) == "enable_grad" for call in calls):
+        if key in self._recording:
             return True
         targets = (t for c in calls if depth > 1 for t in self.types.targets(key.path, c.function, c.callee))
         return any(self._records(target, depth - 1) for target in targets if target != key)
+
+    @cached_property
+    def _recording(self) -> frozenset[FunctionKey]:
+        sites = self.index.calls_named.get("enable_grad", ())
+        return frozenset(FunctionKey(site.path, site.call.function) for site in sites)
 
     def _is_pass(self, key: FunctionKey) -> bool:
         """Whether a function is the forward pass of a module."""

@@ -200,15 +200,16 @@ class Operations:
     def _operands(self) -> dict[FunctionKey, list[tuple[str, Call]]]:
         """Function -> the names that operations of torch take first, in the order of the lines."""
         found: dict[FunctionKey, list[tuple[str, Call]]] = {}
+        parts = ((callee, callee.partition(".")) for callee in self.index.callees)
+        taken = {callee: name for callee, (name, _, method) in parts if method in _OF_TENSORS}
         for path, outline in self.index.outlines.items():
             for m in outline.mentions:
                 if m.kind == "operand":
                     call = Call(m.of, m.line, 0, m.region, m.function)
                     found.setdefault(FunctionKey(path, m.function), []).append((m.chain, call))
             for call in outline.calls:
-                name, _, method = call.callee.partition(".")
-                if call.function and method in _OF_TENSORS:
-                    found.setdefault(FunctionKey(path, call.function), []).append((name, call))
+                if call.callee in taken and call.function:
+                    found.setdefault(FunctionKey(path, call.function), []).append((taken[call.callee], call))
         return {key: sorted(calls, key=lambda pair: pair[1].line) for key, calls in found.items()}
 
     def _gives_numbers(self, key: FunctionKey) -> bool:
@@ -350,7 +351,7 @@ def runs_once(name: str) -> bool:
 
 def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
-    if any(_REGISTERS.search(decorator) for decorator in function.decorators):
+    if function.decorators and any(_REGISTERS.search(decorator) for decorator in function.decorators):
         return True  # who dispatches to it knows how often
     return _is_for_once(function.name) or _holds_no_operations(key.path) or _of_items(key, function)
 
