@@ -62,6 +62,7 @@ class Index:
         self._files = ModuleFiles(self.outlines, root)
         self._found: dict[tuple[str, str], Thing | None] = {}
         self._ancestry: dict[Thing, tuple[Thing, ...]] = {}
+        self._class_names: dict[tuple[str, int], tuple[str, ...]] = {}
         self._methods: dict[tuple[str, int], dict[str, FunctionKey]] = {}
         self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
         self._set_from_outside: dict[str, frozenset[str]] = {}
@@ -232,9 +233,14 @@ class Index:
         """The outline of a project class."""
         return self.outlines[cls.path].classes[cls.index]
 
-    def class_names(self, cls: Thing) -> list[str]:
+    def class_names(self, cls: Thing) -> tuple[str, ...]:
         """The names of a class and of all its bases."""
-        return [self.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in self.ancestry(cls)]
+        key = (cls.path, cls.index)
+        if key not in self._class_names:
+            every = self.ancestry(cls)
+            names = [self.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in every]
+            self._class_names[key] = tuple(names)
+        return self._class_names[key]
 
     def external_bases(self, cls: Thing) -> tuple[str, ...]:
         """The dotted names of every external class among a class's ancestors."""

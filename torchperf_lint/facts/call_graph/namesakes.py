@@ -148,12 +148,12 @@ class Namesakes:
         return self._kinds[kind, name]
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[tuple[list[str], FunctionKey]]]:
+    def _by_kind(self) -> dict[str, list[tuple[tuple[str, ...], FunctionKey]]]:
         """Method name -> (the names of the class and its bases, where it is defined)."""
-        defined: dict[str, list[tuple[list[str], FunctionKey]]] = {}
+        defined: dict[str, list[tuple[tuple[str, ...], FunctionKey]]] = {}
         for path, outline in self.index.outlines.items():
             for index, cls in enumerate(outline.classes):
-                names = list(self.index.class_names(Thing("class", path, index)))
+                names = self.index.class_names(Thing("class", path, index))
                 for name, method in cls.methods.items():
                     if not name.startswith("_"):
                         defined.setdefault(name, []).append((names, FunctionKey(path, method)))

@@ -6,9 +6,9 @@ Nominal only: which class or function. What kind of value and on which device is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.facts.call_graph.chain_parts import split
 from torchperf_lint.facts.call_graph.given_back import given_back
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.call_graph.library_chains import (
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 FEW_OVERRIDES = 4
 """A call through a base class with more overrides than this says nothing about any one of them."""
-_HEAD = pattern(r"\w+")
-_PARTS = pattern(r"\.\w+|\(\)|\[\w*\]")
 
 
 class Types:
@@ -118,7 +116,12 @@ class Types:
         """What a plain name denotes in a function."""
         key = ("name", path, function, name)
         found = self._kept.settled.get(key)
-        return found if found is not None else self._kept.answer(key, key, self._name)
+        if found is not None:
+            return found
+        if not function and (0, name) not in self.bindings(path):  # defined, imported or built in
+            found = self._kept.settled[key] = self._name(key)
+            return found
+        return self._kept.answer(key, key, self._name)
 
     def _name(self, asked: tuple[str, str, int, str]) -> tuple[Thing, ...]:
         _, path, function, name = asked
@@ -361,7 +364,7 @@ class Types:
             for base in self.index.bases(own) if own else ():
                 key = self.index.method(base, callee[8:]) if base.kind == "class" else None
                 found.extend([key] if key else [])
-        return list(dict.fromkeys(found))
+        return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
         """What a call may run: of its own methods any override; of another object's, where there are few."""
@@ -396,14 +399,6 @@ _VAGUE = ("builtins.", "typing.", "collections.")
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
-
-
-@lru_cache(1 << 14)
-def split(chain: str) -> tuple[str, tuple[str, ...]]:
-    """A chain's head name and its further parts."""
-    match = _HEAD.match(chain)
-    head = match.group() if match else ""
-    return head, tuple(_PARTS.findall(chain, len(head)))
 
 
 def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:

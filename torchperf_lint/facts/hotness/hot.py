@@ -14,7 +14,7 @@ Story = tuple["str | tuple[str, int]", ...]
 
 def told(story: Story, home: str) -> str:
     """A story for a reader of the file `home`: places there are plain line numbers."""
-    return "".join(part if isinstance(part, str) else place(*part, home) for part in story)
+    return "".join([part if isinstance(part, str) else place(*part, home) for part in story])
 
 
 def place(path: str, line: int, home: str) -> str:
