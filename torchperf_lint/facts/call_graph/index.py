@@ -347,7 +347,7 @@ class Index:
 
         Half of all calls end in another name, of a library's or of Python's own.
         """
-        found = {*LOADING, *(target.rpartition(".")[2] for target in self._targets)}
+        found = {*LOADING, *(target.rpartition(".")[2] for target in self.bound_chains)}
         for outline in self.outlines.values():
             found.update(outline.imports)
             found.update(cls.name for cls in outline.classes)
@@ -359,11 +359,12 @@ class Index:
     @cached_property
     def attributes_of_others(self) -> frozenset[str]:
         """The attributes that any code of the project sets of another object, by name: `net.device = device`."""
-        parts = (target.rpartition(".") for target in self._targets if "." in target)
+        parts = (target.rpartition(".") for target in self.bound_chains if "." in target)
         return frozenset(name for owner, _, name in parts if owner != "self")
 
     @cached_property
-    def _targets(self) -> frozenset[str]:
+    def bound_chains(self) -> frozenset[str]:
+        """The chains that anything is bound to anywhere in the project: `model`, `self.device`, `net.forward`."""
         return frozenset({binding.target for outline in self.outlines.values() for binding in outline.bindings})
 
     @cached_property

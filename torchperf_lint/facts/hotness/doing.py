@@ -44,7 +44,9 @@ class Doing:
 
     def called_or_not(self, key: FunctionKey, sites: Sequence[CallSite] = ()) -> Role | None:
         """What holds though callers are known, at `sites`: a training step, a run of the own module."""
-        steps = None if self._is_beside_the_batches(sites) else self._steps_itself(key)
+        steps = self._steps_itself(key)
+        if steps is not None and self._is_beside_the_batches(sites):
+            steps = None
         return steps or self._runs_itself(key) or fed_role(self.index, key)
 
     def _is_beside_the_batches(self, sites: Sequence[CallSite]) -> bool:
