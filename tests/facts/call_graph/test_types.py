@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
+from torchperf_lint.facts.call_graph.chain_parts import split
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.call_graph.module_names import is_module_name
-from torchperf_lint.facts.call_graph.types import split
 from torchperf_lint.facts.files.project import Project
 
 

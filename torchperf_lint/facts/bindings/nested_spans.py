@@ -33,6 +33,13 @@ class NestedSpans:
         """The numbers of the spans that a place stands in, in the order in which they were given."""
         return sorted(self.inside_out(at))
 
+    def innermost(self, at: Position, otherwise: int) -> int:
+        """The number of the span that starts last of those that a place stands in, where it stands in any."""
+        number = bisect_right(self._starts, at) - 1
+        while number >= 0 and at >= self._ends[number]:
+            number = self._outer[number]
+        return self._order[number] if number >= 0 else otherwise
+
     def inside_out(self, at: Position) -> list[int]:
         """The numbers of the spans that a place stands in, the one that starts last first."""
         found = []

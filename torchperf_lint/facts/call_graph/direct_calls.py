@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchperf_lint.facts.call_graph.index import Index
 from torchperf_lint.facts.outlines.records import Call
 
@@ -16,7 +18,7 @@ class DirectCalls:
     def directly_in(self, path: str, index: int) -> list[Call]:
         """The calls whose innermost loop is the region `index` (a function's region: calls outside loops)."""
         if path not in self._direct:
-            self._direct[path] = self._by_loop(path)
+            self._direct[path] = self.by_loop(path, self.index.outlines[path].calls)
         return self._direct[path].get(index, [])
 
     def all_in(self, path: str, index: int) -> list[Call]:
@@ -31,13 +33,14 @@ class DirectCalls:
                 found += self.directly_in(path, number)
         return found
 
-    def _by_loop(self, path: str) -> dict[int, list[Call]]:
+    def by_loop(self, path: str, calls: Iterable[Call]) -> dict[int, list[Call]]:
+        """Region of a loop, or of a function -> those of a file's calls that are directly in it."""
         outline = self.index.outlines[path]
         home: list[int] = []
         for index, region in enumerate(outline.regions):
             own = region.kind in ("loop", "function", "class") or region.parent < 0
             home.append(index if own else home[region.parent])
         table: dict[int, list[Call]] = {}
-        for call in outline.calls:
+        for call in calls:
             table.setdefault(home[call.region], []).append(call)
         return table

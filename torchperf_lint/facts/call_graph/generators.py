@@ -56,8 +56,9 @@ class Generators:
     def _taking(self, path: str, by_name: dict[str, list[FunctionKey]]) -> Iterator[tuple[FunctionKey, Place]]:
         """The loops that take one element each turn of a generator which their function has called before."""
         outline = self.index.outlines[path]
-        made = [b for b in outline.bindings if b.value.endswith("()") and last_part(b.value) in by_name]
         taken = [c for c in outline.calls if c.callee == "next" and outline.regions[c.region].kind == "loop"]
+        bindings = outline.bindings if taken else ()
+        made = [b for b in bindings if b.value.endswith("()") and last_part(b.value) in by_name]
         body = self._body(path) if made and taken else None
         if body is None:
             return

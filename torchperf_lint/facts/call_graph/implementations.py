@@ -22,16 +22,22 @@ class Implementations:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._supposed: set[tuple[str, Call, FunctionKey]] = set()
+        self._open: dict[FunctionKey, bool] = {}
 
     def targets(self, path: str, call: Call, key: FunctionKey) -> list[FunctionKey]:
         """The method that a call finds and, where that does nothing itself, all that override it."""
         function = self.index.function(key)
         own = function.class_index < 0 or function.name.startswith("__") or "super()" in call.callee
-        if own or not is_left_open(self.index, key):
+        if own or not self._is_left_open(key):
             return [key]
         found = self.index.overrides(key)
         self._supposed.update((path, call, other) for other in found if other != key)
         return found
+
+    def _is_left_open(self, key: FunctionKey) -> bool:
+        if key not in self._open:
+            self._open[key] = is_left_open(self.index, key)
+        return self._open[key]
 
     def supposed(self, site: CallSite, key: FunctionKey) -> bool:
         """Whether a call may run a method only because it finds the abstract one."""

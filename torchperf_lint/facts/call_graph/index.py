@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.call_graph.device_mentions import mentions_device
 from torchperf_lint.facts.call_graph.module_files import ModuleFiles
 from torchperf_lint.facts.call_graph.mro import resolution_order
-from torchperf_lint.facts.outlines.cuda_types import names_cuda_types
 from torchperf_lint.facts.outlines.records import Call, Class, Function, Outline
 from torchperf_lint.facts.syntax.canonical import canonical
 from torchperf_lint.facts.syntax.chains import last_part
-from torchperf_lint.patterns import pattern
 
 MAX_OVERRIDES = 256
 """Subclasses of one base whose methods a call through it may run: libraries of layers and losses have dozens."""
@@ -63,6 +62,8 @@ class Index:
         self._files = ModuleFiles(self.outlines, root)
         self._found: dict[tuple[str, str], Thing | None] = {}
         self._ancestry: dict[Thing, tuple[Thing, ...]] = {}
+        self._class_names: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._methods: dict[tuple[str, int], dict[str, FunctionKey]] = {}
         self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
         self._set_from_outside: dict[str, frozenset[str]] = {}
         self._calls: dict[str, dict[int, list[Call]]] = {}
@@ -232,9 +233,14 @@ class Index:
         """The outline of a project class."""
         return self.outlines[cls.path].classes[cls.index]
 
-    def class_names(self, cls: Thing) -> list[str]:
+    def class_names(self, cls: Thing) -> tuple[str, ...]:
         """The names of a class and of all its bases."""
-        return [self.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in self.ancestry(cls)]
+        key = (cls.path, cls.index)
+        if key not in self._class_names:
+            every = self.ancestry(cls)
+            names = [self.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in every]
+            self._class_names[key] = tuple(names)
+        return self._class_names[key]
 
     def external_bases(self, cls: Thing) -> tuple[str, ...]:
         """The dotted names of every external class among a class's ancestors."""
@@ -249,12 +255,19 @@ class Index:
 
     def method(self, cls: Thing, name: str) -> FunctionKey | None:
         """The method that `instance.name` finds, base classes included."""
-        for current in self.ancestry(cls):
+        table = self._methods.get((cls.path, cls.index))
+        if table is None:
+            table = self._methods[cls.path, cls.index] = self._methods_of(cls)
+        return table.get(name)
+
+    def _methods_of(self, cls: Thing) -> dict[str, FunctionKey]:
+        """Name -> the method of that name of a class, those of its bases included."""
+        found: dict[str, FunctionKey] = {}
+        for current in reversed(self.ancestry(cls)):
             if current.kind == "class":
-                index = self.record(current).methods.get(name)
-                if index is not None:
-                    return FunctionKey(current.path, index)
-        return None
+                methods = self.record(current).methods
+                found.update({name: FunctionKey(current.path, number) for name, number in methods.items()})
+        return found
 
     @cached_property
     def subclasses(self) -> dict[tuple[str, int], tuple[Thing, ...]]:
@@ -294,7 +307,7 @@ class Index:
     def _find_overrides(self, key: FunctionKey) -> list[FunctionKey]:
         found = [key]
         index = self.function(key).class_index
-        if self._defining[self.function(key).name] <= 1:
+        if self.defining(self.function(key).name) <= 1:
             return found
         queue = list(self.subclasses.get((key.path, index), ())) if index >= 0 else []
         name = self.function(key).name
@@ -309,9 +322,12 @@ class Index:
             queue.extend(self.subclasses.get((cls.path, cls.index), ()))
         return found
 
+    def defining(self, name: str) -> int:
+        """How many classes define a method of a name."""
+        return self._defining.get(name, 0)
+
     @cached_property
     def _defining(self) -> Counter[str]:
-        """Method name -> how many classes define it."""
         classes = (cls for outline in self.outlines.values() for cls in outline.classes)
         return Counter(name for cls in classes for name in cls.methods)
 
@@ -331,11 +347,10 @@ class Index:
 
         Half of all calls end in another name, of a library's or of Python's own.
         """
-        found = set(LOADING)
+        found = {*LOADING, *(target.rpartition(".")[2] for target in self.bound_chains)}
         for outline in self.outlines.values():
             found.update(outline.imports)
             found.update(cls.name for cls in outline.classes)
-            found.update(binding.target.rpartition(".")[2] for binding in outline.bindings)
             for function in outline.functions:
                 found.add(function.name)
                 found.update(parameter.name for parameter in function.parameters)
@@ -344,54 +359,38 @@ class Index:
     @cached_property
     def attributes_of_others(self) -> frozenset[str]:
         """The attributes that any code of the project sets of another object, by name: `net.device = device`."""
-        targets = (binding.target for outline in self.outlines.values() for binding in outline.bindings)
-        parts = (target.rpartition(".") for target in targets if "." in target)
+        parts = (target.rpartition(".") for target in self.bound_chains if "." in target)
         return frozenset(name for owner, _, name in parts if owner != "self")
+
+    @cached_property
+    def bound_chains(self) -> frozenset[str]:
+        """The chains that anything is bound to anywhere in the project: `model`, `self.device`, `net.forward`."""
+        return frozenset({binding.target for outline in self.outlines.values() for binding in outline.bindings})
 
     @cached_property
     def text_mentions_device(self) -> bool:
         """Whether any file moves something to an accelerator, leaves that to a framework, or asks where tensors are."""
-        return any(_mentions_device(outline) for outline in self.outlines.values())
+        return any(mentions_device(outline) for outline in self.outlines.values())
+
+    @cached_property
+    def calls_named(self) -> dict[str, list[CallSite]]:
+        """The last name of what is called -> all calls of that in the project, in order."""
+        found: dict[str, list[CallSite]] = {}
+        for path, outline in self.outlines.items():
+            for call in outline.calls:
+                found.setdefault(last_part(call.callee), []).append(CallSite(path, call))
+        return found
+
+    @cached_property
+    def callees(self) -> frozenset[str]:
+        """The chains of all that is called anywhere in the project, a third as many as there are calls."""
+        return frozenset({call.callee for outline in self.outlines.values() for call in outline.calls})
 
     @cached_property
     def called_names(self) -> frozenset[str]:
         """The last names of all that is called anywhere in the project: what a program switches once."""
-        return frozenset(last_part(call.callee) for outline in self.outlines.values() for call in outline.calls)
+        return frozenset(self.calls_named)
 
 
-_FRAMEWORKS = (
-    "lightning",
-    "pytorch_lightning",
-    "accelerate",
-    "transformers",
-    "ignite",
-    "fastai",
-    "deepspeed",
-    "catalyst",
-)
 LOADING = ("from_pretrained", "from_config")
 """Methods of libraries that make a model of the class which they are asked of."""
-_DEVICE_CALLS = {"cuda", "to", "to_device", "device", "set_device"}
-_PREPARES = pattern(r"(?:accelerator|fabric)\w*\.prepare$", re.IGNORECASE)
-
-
-def _asks_for_device(outline: Outline, callee: str) -> bool:
-    """`torch.cuda.is_available()`; of `torch.distributed` it asks for something else."""
-    owner, _, name = callee.rpartition(".")
-    head, _, rest = owner.partition(".")
-    return name == "is_available" and "distributed" not in f"{outline.imports.get(head, head)}.{rest}"
-
-
-def _mentions_device(outline: Outline) -> bool:
-    names = {last_part(call.callee): call.callee for call in outline.calls}
-    if not names.keys().isdisjoint(_DEVICE_CALLS) or names_cuda_types(outline):
-        return True
-    if "is_available" in names and any(_asks_for_device(outline, call.callee) for call in outline.calls):
-        return True
-    if "prepare" in names and any(_PREPARES.search(call.callee) for call in outline.calls):
-        return True
-    imported = {name.partition(".")[0] for name in outline.imports.values()}
-    if not imported.isdisjoint(_FRAMEWORKS):
-        return True
-    # Who asks a tensor for its device, to make another beside it, expects that not to be the host.
-    return "torch" in imported and any(mention.kind == "device" for mention in outline.mentions)

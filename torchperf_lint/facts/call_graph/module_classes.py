@@ -17,19 +17,24 @@ class ModuleClasses:
     def __init__(self, types: Types) -> None:
         self.types = types
         self.index = types.index
+        self._by_name: dict[tuple[str, str, int], bool] = {}
         self._built: dict[tuple[str, int], bool] = {}
 
     def holds(self, thing: Thing) -> bool:
         """Whether a class or instance of the project is an `nn.Module`."""
-        bases = self.index.external_bases(thing)
-        by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
-        by_name = by_name or self._is_written_as_one(thing)
+        key = (thing.kind, thing.path, thing.index)
+        by_name = self._by_name.get(key)
+        if by_name is None:
+            by_name = self._by_name[key] = self._is_one_by_name(thing)
         return by_name or self._is_built_as_one(thing)
 
+    def _is_one_by_name(self, thing: Thing) -> bool:
+        bases = self.index.external_bases(thing)
+        by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+        return by_name or self._is_written_as_one(thing)
+
     def is_loaded_by(self, thing: Thing, part: str) -> bool:
-        """Whether a class is a model that `from_pretrained` makes as a call of the class does."""
-        if thing.kind == "external":
-            return bool(LOADED.match(thing.dotted)) and is_module_name(thing.dotted)
+        """Whether a class of the project is a model that `from_pretrained` makes as a call of the class does."""
         if thing.kind != "class" or self.index.method(thing, part[1:]) is not None:
             return False
         return any(LOADED.match(name) for name in self.index.external_bases(thing)) and self.holds(thing)

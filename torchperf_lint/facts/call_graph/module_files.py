@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from torchperf_lint.facts.outlines.records import Outline
 
@@ -33,7 +33,7 @@ class ModuleFiles:
     def module(self, dotted: str, importer: str) -> str | None:
         """The path of the file that `import dotted` reads in the file `importer`, or None if external."""
         if dotted.startswith("."):
-            return self._modules.get(_relative(dotted, importer))
+            return self._modules.get(_relative(dotted, importer.rpartition("/")[0]))
         stem = dotted.replace(".", "/")
         folder = importer.rpartition("/")[0]
         while True:
@@ -73,7 +73,7 @@ class ModuleFiles:
     @cached_property
     def _adding_to_the_path(self) -> frozenset[str]:
         """The files that add folders to `sys.path`, and those that import such a file from beside them."""
-        own = {path for path, o in self._outlines.items() if any(c.callee in _ADDS_A_FOLDER for c in o.calls)}
+        own = {path for path, o in self._outlines.items() if not _ADDS_A_FOLDER.isdisjoint([c.callee for c in o.calls])}
         names = {_module_stem(path): path for path in own}
         beside = set()
         for path, outline in self._outlines.items() if own else ():
@@ -100,9 +100,9 @@ def _module_stem(path: str) -> str:
     return stem[: -len("/__init__")] if stem.endswith("/__init__") else stem
 
 
-def _relative(dotted: str, importer: str) -> str:
+@lru_cache(1 << 14)
+def _relative(dotted: str, folder: str) -> str:
     name = dotted.lstrip(".")
-    folder = importer.rpartition("/")[0]
     for _ in range(len(dotted) - len(name) - 1):
         folder = folder.rpartition("/")[0]
     rest = name.replace(".", "/")

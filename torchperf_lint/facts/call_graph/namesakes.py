@@ -73,6 +73,7 @@ class Namesakes:
         self.types = types
         self._guessed: set[tuple[str, Call]] = set()
         self._of_any_model: set[tuple[str, Call]] = set()
+        self._kinds: dict[tuple[str, str], list[FunctionKey]] = {}
 
     def of_any_model(self, path: str, call: Call) -> bool:
         """Whether a call is one of whichever model of the project: `module.inference(x)`."""
@@ -85,6 +86,8 @@ class Namesakes:
     def targets(self, path: str, call: Call) -> list[FunctionKey]:
         """What a method call runs by its name alone; empty where the object is known, or the name common."""
         name = last_part(call.callee)
+        if not self.index.defining(name):
+            return []
         own = self.index.class_of(path, call.function) if call.callee == f"self.{name}" else None
         if own is not None:
             return self._in_subclasses(own, name)
@@ -94,9 +97,11 @@ class Namesakes:
         found = self._few.get(name, ()) or self._handed_down(path, call, name)
         if not found:
             found = self._of_models(receiver, name)
-            self._of_any_model.update((path, call) for _ in found)
+            if found:
+                self._of_any_model.add((path, call))
             found = found or self._of_kind(receiver, name)
-            self._guessed.update((path, call) for _ in found[:1])
+            if found:
+                self._guessed.add((path, call))
         if not found:
             return []
         known = self.types.things(path, call.function, receiver)
@@ -106,17 +111,17 @@ class Namesakes:
 
     def _handed_down(self, path: str, call: Call, name: str) -> list[FunctionKey]:
         """What a method hands on to its parts: `for part in self.parts: part.batch_ended(phase)` in `batch_ended`."""
-        around = self.index.function(FunctionKey(path, call.function))
+        own = FunctionKey(path, call.function)
+        around = self.index.function(own)
         if around.name != name or around.class_index < 0 or not _OF_SEVERAL_WORDS.match(name):
             return []
-        own = FunctionKey(path, call.function)
         others = [key for key in self._defined.get(name, ()) if key != own]
         return others if len(others) <= _FEW else []
 
     def _of_models(self, receiver: str, name: str) -> list[FunctionKey]:
         """`module.inference(x)`: where only one base of modules in the project leaves `inference` to its subclasses."""
-        found = self._left_to_modules.get(name, ()) if _MODEL.search(receiver) else ()
-        return list(found) if len(found) == 1 else []
+        found = self._left_to_modules.get(name, ())
+        return list(found) if len(found) == 1 and _MODEL.search(receiver) else []
 
     @cached_property
     def _left_to_modules(self) -> dict[str, list[FunctionKey]]:
@@ -133,20 +138,22 @@ class Namesakes:
 
     def _of_kind(self, receiver: str, name: str) -> list[FunctionKey]:
         """`self.bbox_coder.encode(x)`: the methods of that name in the classes that are called after the attribute."""
-        match = _KIND.search(receiver)
+        match = _KIND.search(receiver) if name in self._by_kind else None
         if match is None or match["kind"] in _LIBRARY_KINDS or name in _OF_ANYTHING or _OF_TENSORS.search(name):
             return []
         kind = match["kind"].replace("_", "")
-        found = [key for names, key in self._by_kind.get(name, ()) if any(_ends_with(n, kind) for n in names)]
-        return found if len(found) <= _MANY else []
+        if (kind, name) not in self._kinds:
+            found = [key for names, key in self._by_kind[name] if any(_ends_with(n, kind) for n in names)]
+            self._kinds[kind, name] = found if len(found) <= _MANY else []
+        return self._kinds[kind, name]
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[tuple[list[str], FunctionKey]]]:
+    def _by_kind(self) -> dict[str, list[tuple[tuple[str, ...], FunctionKey]]]:
         """Method name -> (the names of the class and its bases, where it is defined)."""
-        defined: dict[str, list[tuple[list[str], FunctionKey]]] = {}
+        defined: dict[str, list[tuple[tuple[str, ...], FunctionKey]]] = {}
         for path, outline in self.index.outlines.items():
             for index, cls in enumerate(outline.classes):
-                names = list(self.index.class_names(Thing("class", path, index)))
+                names = self.index.class_names(Thing("class", path, index))
                 for name, method in cls.methods.items():
                     if not name.startswith("_"):
                         defined.setdefault(name, []).append((names, FunctionKey(path, method)))

@@ -41,5 +41,5 @@ def _together(index: Index, own: Thing, other: Thing) -> bool:
 def _passes_on(index: Index, key: FunctionKey) -> bool:
     """Whether a method runs the version of a base class: `super().update()`, `Policy.update(self)`."""
     name = index.function(key).name
-    calls = (call.callee for call in index.outlines[key.path].calls if call.function == key.index)
+    calls = (call.callee for call in index.calls_in(key))
     return any(callee.endswith(f".{name}") and callee != f"self.{name}" for callee in calls)

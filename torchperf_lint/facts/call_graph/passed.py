@@ -24,9 +24,9 @@ def passed_by(path: str, line: int, because: str) -> str:
 
 def in_short(because: str) -> str:
     """A reason of many links, each after a colon: the nearest two, and the last ones, which say where it begins."""
-    links = because.split(": ")
-    if len(links) <= _LINKS:
+    if because.count(": ") < _LINKS:
         return because
+    links = because.split(": ")
     left_out, told = links[2 : 3 - _LINKS], (*links[:2], *links[3 - _LINKS :])
     between = any(_PASSED in link for link in left_out) and not any(_PASSED in link for link in told)
     return ": ".join((*links[:2], f"{_PASSED}s between" if between else "…", *links[3 - _LINKS :]))
@@ -70,8 +70,9 @@ def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:
     for keyword in node.keywords:
         if keyword.arg == name:
             return keyword.value
-    if any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
-        return None
+    for argument in node.args[: position + 1]:
+        if isinstance(argument, ast.Starred):
+            return None
     return node.args[position] if 0 <= position < len(node.args) else None
 
 

@@ -158,7 +158,7 @@ class Programs:
     def _imported_parts(self) -> frozenset[str]:
         """The parts of all dotted names that are imported: of packages, modules and what they hold."""
         outlines = [self.index.outlines[path] for path in self.telling]
-        names = (name for found in outlines for name in (*found.imports.values(), *found.stars))
+        names = {name for found in outlines for name in (*found.imports.values(), *found.stars)}
         return frozenset(part for name in names for part in name.split("."))
 
     def is_in_package(self, path: str) -> bool:

@@ -6,16 +6,22 @@ Nominal only: which class or function. What kind of value and on which device is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.facts.call_graph.chain_parts import split
 from torchperf_lint.facts.call_graph.given_back import given_back
-from torchperf_lint.facts.call_graph.index import LOADING, FunctionKey, Index, Thing
+from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.call_graph.library_chains import (
+    GIVING_ITSELF,
+    OTHER_CONSTRUCTORS,
+    in_library,
+    is_made_module,
+    one_further,
+)
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
-from torchperf_lint.facts.call_graph.module_names import is_module_name
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
-from torchperf_lint.facts.syntax.canonical import canonical
+from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.fixpoint import Fixpoint
 from torchperf_lint.patterns import pattern
 
@@ -24,8 +30,6 @@ if TYPE_CHECKING:
 
 FEW_OVERRIDES = 4
 """A call through a base class with more overrides than this says nothing about any one of them."""
-_HEAD = pattern(r"\w+")
-_PARTS = pattern(r"\.\w+|\(\)|\[\w*\]")
 
 
 class Types:
@@ -51,12 +55,29 @@ class Types:
         if found is not None:
             return found
         # What no function of the file binds is the same in all of them.
-        if function and split(chain)[0] not in self._local_names(path):
+        head, parts = split(chain)
+        if function and head not in self._local_names(path):
             found = self.things(path, 0, chain)
             if (path, 0, chain) in self._kept.settled:
                 self._kept.settled[key] = found
             return found
-        return self._kept.answer(key, key, self._find_things)
+        found = self._by_its_head(path, function, head, parts) if "?" not in chain else ()
+        if found is None:
+            return self._kept.answer(key, key, self._find_things)
+        self._kept.settled[key] = found
+        return found
+
+    def _by_its_head(self, path: str, function: int, head: str, parts: tuple[str, ...]) -> tuple[Thing, ...] | None:
+        """What a chain denotes that its head alone settles, as most do: nothing known, a library's, or no more parts.
+
+        None where its parts are of the project, or the head has not settled.
+        """
+        found = self.name(path, function, head)
+        if ("name", path, function, head) not in self._kept.settled:
+            return None
+        if not parts or not found:
+            return found
+        return in_library(found[0].dotted, parts) if len(found) == 1 and found[0].kind == "external" else None
 
     def _find_things(self, asked: tuple[str, int, str]) -> tuple[Thing, ...]:
         path, function, chain = asked
@@ -71,10 +92,10 @@ class Types:
             if moved:
                 moved = False
                 continue
-            if part in _SAME and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
+            if part in GIVING_ITSELF and parts[number + 1 : number + 2] == _CALL and self._is_model(found[0], part):
                 moved = True
                 continue
-            several = given_back(self, found, parts[number : number + 2])
+            several = given_back(self, found, parts[number : number + 2]) if part == "()" else ()
             if several:
                 found, moved = _unique(several), True
                 continue
@@ -86,14 +107,21 @@ class Types:
 
     def thing(self, path: str, function: int, chain: str) -> Thing | None:
         """The first thing the chain denotes, or None when unknown."""
-        found = self.things(path, function, chain)
+        found = self._kept.settled.get((path, function, chain))  # what most ask for has been asked for before
+        if found is None:
+            found = self.things(path, function, chain)
         return found[0] if found else None
 
     def name(self, path: str, function: int, name: str) -> tuple[Thing, ...]:
         """What a plain name denotes in a function."""
         key = ("name", path, function, name)
         found = self._kept.settled.get(key)
-        return found if found is not None else self._kept.answer(key, key, self._name)
+        if found is not None:
+            return found
+        if not function and (0, name) not in self.bindings(path):  # defined, imported or built in
+            found = self._kept.settled[key] = self._name(key)
+            return found
+        return self._kept.answer(key, key, self._name)
 
     def _name(self, asked: tuple[str, str, int, str]) -> tuple[Thing, ...]:
         _, path, function, name = asked
@@ -126,7 +154,11 @@ class Types:
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
-            found = _unique(t for b in bound for t in self._bound(path, scope, b))
+            one = bound[0].value if len(bound) == 1 else None  # most names
+            if one is not None:
+                found = _unique(self.bound_to(path, scope, one))
+            else:
+                found = _unique(t for b in bound for t in self.bound_to(path, scope, b.value))
             if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
                 return found
         for parameter in record.parameters:
@@ -157,9 +189,6 @@ class Types:
             for thing in self.things(path, max(function, 0), annotation)
             for t in self.step(thing, "()")
         )
-
-    def _bound(self, path: str, scope: int, binding: Binding) -> tuple[Thing, ...]:
-        return self.bound_to(path, scope, binding.value)
 
     def bound_to(self, path: str, scope: int, value: str) -> tuple[Thing, ...]:
         """What a binding's value stands for: a chain, an annotation, a partial, a table, an item of one."""
@@ -199,10 +228,10 @@ class Types:
 
     def step(self, thing: Thing, part: str) -> tuple[Thing, ...]:
         """What `.name`, `()` or `[i]` after a thing denotes."""
-        if part in _OTHER_CONSTRUCTORS and self.modules.is_loaded_by(thing, part):
-            return (thing,)
         if thing.kind == "external":
-            return _of_library(thing.dotted + part)
+            return one_further(thing.dotted, part)
+        if part in OTHER_CONSTRUCTORS and self.modules.is_loaded_by(thing, part):
+            return (thing,)
         if thing.kind == "table":
             return self._in_table(thing, part)
         if part == "()":
@@ -232,7 +261,7 @@ class Types:
             given = [c for f, c in self.index.outlines[own.path].returns if f == own.index] if own is not None else []
             passes = own is None or (bool(given) and all(chain in (f"super(){part}()", "self") for chain in given))
             return passes and self.is_module_class(thing)
-        return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
+        return thing.kind == "external" and is_made_module(thing.dotted)
 
     def _called(self, thing: Thing) -> tuple[Thing, ...]:
         if thing.kind == "class":
@@ -281,7 +310,7 @@ class Types:
                 return (Thing("function", cls.path, method),)
             found.extend(self._field(cls, name))
             for binding in self.self_bindings(cls, name):
-                found.extend(self._bound(cls.path, binding.function, binding))
+                found.extend(self.bound_to(cls.path, binding.function, binding.value))
             if found:
                 return _unique(iter(found))
         return _unique(iter(found))
@@ -290,7 +319,7 @@ class Types:
         """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""
         record = self.index.record(cls)
         told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
-        things = (t for b in told for t in self._bound(cls.path, b.function, b))
+        things = (t for b in told for t in self.bound_to(cls.path, b.function, b.value))
         return [thing for thing in things if thing.kind == "instance"]
 
     def self_bindings(self, cls: Thing, name: str) -> list[Binding]:
@@ -300,11 +329,12 @@ class Types:
             table = self._class_bindings[cls.path] = {}
             outline = self.index.outlines[cls.path]
             for binding in outline.bindings:
-                index = outline.functions[binding.function].class_index
+                method = outline.functions[binding.function]
+                if method.class_index < 0 or not method.parameters or "." not in binding.target:
+                    continue
                 head, _, rest = binding.target.partition(".")
-                parameters = outline.functions[binding.function].parameters
-                if index >= 0 and rest and parameters and head == parameters[0].name:
-                    table.setdefault((index, rest), []).append(binding)
+                if head == method.parameters[0].name:
+                    table.setdefault((method.class_index, rest), []).append(binding)
         return table.get((cls.index, name), [])
 
     # -- questions rules ask -----------------------------------------------------------------------
@@ -322,6 +352,8 @@ class Types:
         return found
 
     def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
+        if last_part(callee) not in self.index.callable_names and not callee.endswith((")", "]")):
+            return []
         found: list[FunctionKey] = []
         for thing in self.things(path, function, callee):
             key = self._runs(thing)
@@ -332,7 +364,7 @@ class Types:
             for base in self.index.bases(own) if own else ():
                 key = self.index.method(base, callee[8:]) if base.kind == "class" else None
                 found.extend([key] if key else [])
-        return list(dict.fromkeys(found))
+        return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
         """What a call may run: of its own methods any override; of another object's, where there are few."""
@@ -367,23 +399,6 @@ _VAGUE = ("builtins.", "typing.", "collections.")
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
-_OTHER_CONSTRUCTORS = frozenset(f".{name}" for name in LOADING)
-_SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
-"""Methods of a module that give it back."""
-
-
-@lru_cache(1 << 14)
-def _of_library(dotted: str) -> tuple[Thing, ...]:
-    """What is not defined in the project; a file asks for the same few again and again."""
-    return (Thing("external", dotted=canonical(dotted)),)
-
-
-@lru_cache(1 << 14)
-def split(chain: str) -> tuple[str, tuple[str, ...]]:
-    """A chain's head name and its further parts."""
-    match = _HEAD.match(chain)
-    head = match.group() if match else ""
-    return head, tuple(_PARTS.findall(chain, len(head)))
 
 
 def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:

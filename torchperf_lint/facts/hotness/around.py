@@ -30,6 +30,7 @@ class Around:
         self.loops = loops
         self.delayed = DelayedSteps(index, loops.training)
         self.emptied = EmptiedAgain(index, callers, body, self.climb)
+        self._reasons: dict[tuple[str, int], Hot | None] = {}
 
     def climb(self, path: str, index: int) -> tuple[Hot | None, bool]:
         """The innermost hot loop around a region inside its function, and whether no guard holds the region back."""
@@ -116,6 +117,12 @@ class Around:
 
     def loop(self, path: str, index: int) -> Hot | None:
         """Why what a region loops over is hot by that loop alone."""
+        key = (path, index)
+        if key not in self._reasons:
+            self._reasons[key] = self._reason(path, index)
+        return self._reasons[key]
+
+    def _reason(self, path: str, index: int) -> Hot | None:
         loop = self.loops.at(path, index)
         if loop is None:
             return None

@@ -42,18 +42,21 @@ class DelayedSteps:
         self.index = index
         self.training = training
         self._of_file: dict[str, frozenset[int]] = {}
+        self._around: dict[str, list[int]] = {}
 
     def holds_one(self, path: str, region: int) -> bool:
         """Whether a block on a cadence steps an optimizer, of gradients computed there or in the turns before."""
         if path not in self._of_file:
-            self._of_file[path] = frozenset(self._found_in(path))
+            cadences = any(one.kind == "cadence" for one in self.index.outlines[path].regions)
+            self._of_file[path] = frozenset(self._found_in(path) if cadences else ())
         return region in self._of_file[path]
 
     def _found_in(self, path: str) -> list[int]:
         done: dict[int, set[str]] = {}
         updating: dict[int, set[int]] = {}
+        around = self._cadences(path)
         for call in self.index.outlines[path].calls:
-            number = self._cadence_around(path, call.region)
+            number = around[call.region]
             if number >= 0 and (name := last_part(call.callee)) in _A_STEP:
                 done.setdefault(number, set()).add(name)
             elif number >= 0 and self._calls_a_step(path, call):
@@ -73,20 +76,21 @@ class DelayedSteps:
     def _turn_around(self, path: str, region: int) -> int:
         """The loop around the cadence around a region, or around the region itself; its function where no loop is."""
         regions = self.index.outlines[path].regions
-        cadence = self._cadence_around(path, region)
+        cadence = self._cadences(path)[region]
         region = cadence if cadence >= 0 else region
         while regions[region].kind not in ("loop", "function", "class") and regions[region].parent >= 0:
             region = regions[region].parent
         return region
 
-    def _cadence_around(self, path: str, region: int) -> int:
-        """The innermost block on a cadence around a region, inside its function; -1 where there is none."""
-        regions = self.index.outlines[path].regions
-        while region >= 0 and regions[region].kind not in ("function", "class"):
-            if regions[region].kind == "cadence":
-                return region
-            region = regions[region].parent
-        return -1
+    def _cadences(self, path: str) -> list[int]:
+        """For each region, the innermost block on a cadence around it, inside its function; -1 where there is none."""
+        if path not in self._around:
+            around: list[int] = []
+            for number, region in enumerate(self.index.outlines[path].regions):
+                ends = region.kind in ("function", "class") or region.parent < 0
+                around.append(number if region.kind == "cadence" else -1 if ends else around[region.parent])
+            self._around[path] = around
+        return self._around[path]
 
     def _calls_a_step(self, path: str, call: Call) -> bool:
         """Whether a call runs a function that takes one step of training, in no loop of its own."""

@@ -40,10 +40,13 @@ class Doing:
         self.types = types
         self.loops = loops
         self.operations = Operations(index)
+        self._loops: dict[str, dict[int, list[int]]] = {}
 
     def called_or_not(self, key: FunctionKey, sites: Sequence[CallSite] = ()) -> Role | None:
         """What holds though callers are known, at `sites`: a training step, a run of the own module."""
-        steps = None if self._is_beside_the_batches(sites) else self._steps_itself(key)
+        steps = self._steps_itself(key)
+        if steps is not None and self._is_beside_the_batches(sites):
+            steps = None
         return steps or self._runs_itself(key) or fed_role(self.index, key)
 
     def _is_beside_the_batches(self, sites: Sequence[CallSite]) -> bool:
@@ -95,17 +98,24 @@ class Doing:
         Not one that only gathers gradients, for the one step of the optimizer behind it.
         """
         regions, calls = self.index.outlines[key.path].regions, self.loops.calls
-        own = [n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable]
+        own = self._loops_of(key)
         if not own:
             return False
         loops = ((n, self.loops.at(key.path, n)) for n in own if " in range(" not in regions[n].detail)
-        steps_after = self._steps_in(calls.directly_in(key.path, self.index.function(key).region))
-        return any(
-            loop is not None
-            and loop.kind == "step"
-            and not (steps_after and not self._steps_in(calls.directly_in(key.path, n)))
-            for n, loop in loops
-        )
+        training = [n for n, loop in loops if loop is not None and loop.kind == "step"]
+        if not training or not self._steps_in(calls.directly_in(key.path, self.index.function(key).region)):
+            return bool(training)
+        return any(self._steps_in(calls.directly_in(key.path, n)) for n in training)
+
+    def _loops_of(self, key: FunctionKey) -> Sequence[int]:
+        """The loops of a function that go through something."""
+        if key.path not in self._loops:
+            found: dict[int, list[int]] = {}
+            for number, region in enumerate(self.index.outlines[key.path].regions):
+                if region.kind == "loop" and region.iterable:
+                    found.setdefault(region.function, []).append(number)
+            self._loops[key.path] = found
+        return self._loops[key.path].get(key.index, ())
 
     def _calls_of_class(self, key: FunctionKey) -> Iterable[Call]:
         outline, number = self.index.outlines[key.path], self.index.function(key).class_index
@@ -140,13 +150,11 @@ class Doing:
         function = self.index.function(key)
         if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(_NO_PASS):
             return None
-        if any(_WHOLE_SET.search(parameter.name) for parameter in function.parameters):
-            return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None
         calls = self.loops.calls.directly_in(key.path, function.region)
         own = next((call for call in calls if call.callee in _ITSELF), None)
-        if own is None:
+        if own is None or any(_WHOLE_SET.search(parameter.name) for parameter in function.parameters):
             return None
         all_own = sum(call.callee in _ITSELF for call in self.index.calls_in(key))
         if all_own > sum(call.callee in _ITSELF for call in calls):

@@ -14,7 +14,7 @@ Story = tuple["str | tuple[str, int]", ...]
 
 def told(story: Story, home: str) -> str:
     """A story for a reader of the file `home`: places there are plain line numbers."""
-    return "".join(part if isinstance(part, str) else place(*part, home) for part in story)
+    return "".join([part if isinstance(part, str) else place(*part, home) for part in story])
 
 
 def place(path: str, line: int, home: str) -> str:
@@ -62,9 +62,12 @@ def of_role(function: Function, path: str, role: Role) -> Hot:
 
 def called_at(hot: Hot) -> tuple[str, int] | None:
     """Where the last call of a reason stands, (path, line); None where it names none."""
-    named = [i for i, part in enumerate(hot.story[:-1]) if isinstance(part, str) and part.endswith("called at ")]
-    place = hot.story[named[-1] + 1] if named else None
-    return place if isinstance(place, tuple) else None
+    story = hot.story
+    for number in range(len(story) - 2, -1, -1):
+        part, place = story[number], story[number + 1]
+        if isinstance(part, str) and part.endswith("called at "):
+            return place if isinstance(place, tuple) else None
+    return None
 
 
 def through_loop(hot: Hot, detail: str, called: tuple[str, int], home: str, of: tuple[str, int] | None = None) -> Hot:

@@ -65,7 +65,9 @@ class HotFunctions:
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:
                     targets = self.implementations.targets(path, call, targets[0])
-                for target in filter(partial(runs_for, self.index, path, call), targets):
+                if call.callee.startswith("self."):
+                    targets = [target for target in targets if runs_for(self.index, path, call, target)]
+                for target in targets:
                     table.setdefault(target, []).append(CallSite(path, call))
         return {key: tuple(sites) for key, sites in table.items()}
 
@@ -133,13 +135,13 @@ class HotFunctions:
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
         found = []
         for caller, calls in sorted(self.callees.items()):
+            if caller not in self._looping or NOT_TRAINING_NAME.search(self.index.function(caller).name):
+                continue
             for site, target in calls:
-                name = self.index.function(caller).name
                 hot, free = self.hotness.around.climb(site.path, site.call.region)
                 if (
                     hot is None
                     or not free
-                    or NOT_TRAINING_NAME.search(name)
                     or self.demonstrations.is_for_people(site.path, target.path)
                     or self.demonstrations.is_a_loop_of_tests(site.path, target.path)
                     or (hot.kind != "step" and self._is_hook_by_name(site, target))
@@ -152,6 +154,14 @@ class HotFunctions:
         # Training loops explain more than evaluation loops, sure calls more than guesses; then the order of files.
         found.sort(key=lambda each: (each[1].kind != "step", each[2]))
         yield from ((target, hot) for target, hot, _ in found)
+
+    @cached_property
+    def _looping(self) -> frozenset[FunctionKey]:
+        """The functions that hold a loop."""
+        found = set()
+        for path, outline in self.index.outlines.items():
+            found |= {FunctionKey(path, region.function) for region in outline.regions if region.kind == "loop"}
+        return frozenset(found)
 
     def _is_hook_by_name(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a method that is found by its name as text says by that name how often it runs."""

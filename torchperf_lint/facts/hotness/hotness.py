@@ -95,16 +95,19 @@ class Hotness:
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
-        region = self.innermost(path, position)
-        return self.of_region(path, region)
+        spans = self._spans.get(path) or self._spans_of(path)
+        key = (path, spans.innermost(position, 0))
+        # Asked of each node that a rule may look at: what is known is looked up here, at once.
+        return self._of_region[key] if key in self._of_region else self.of_region(*key)
 
     def innermost(self, path: str, position: Position) -> int:
         """The index of the smallest region that holds a position."""
-        if path not in self._spans:
-            self._spans[path] = NestedSpans(
-                [(region.start, region.end) for region in self.index.outlines[path].regions]
-            )
-        return next(iter(self._spans[path].inside_out(position)), 0)
+        return (self._spans.get(path) or self._spans_of(path)).innermost(position, 0)
+
+    def _spans_of(self, path: str) -> NestedSpans:
+        regions = self.index.outlines[path].regions
+        spans = self._spans[path] = NestedSpans([(region.start, region.end) for region in regions])
+        return spans
 
     def of_region(self, path: str, index: int) -> Hot | None:
         """Why code directly in a region is hot: its own loops first, then its function's callers."""

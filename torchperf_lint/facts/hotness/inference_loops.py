@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
 from torchperf_lint.facts.call_graph.generators import Generators
@@ -27,7 +28,7 @@ from torchperf_lint.facts.hotness.loop import (
     Loop,
 )
 from torchperf_lint.facts.hotness.without_grad import WithoutGrad
-from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.outlines.records import Binding, Call
 from torchperf_lint.facts.outlines.signatures import IN_BATCHES
 from torchperf_lint.facts.roles.agents import ENV_STEP
 from torchperf_lint.facts.roles.cold import COLD_NAME
@@ -77,6 +78,11 @@ _SHOWS = pattern(
 )
 
 
+@lru_cache(1 << 14)
+def _is_called_sample(target: str) -> bool:
+    return _SAMPLES.search(target) is not None
+
+
 def _turns_of_inference(iterable: str, detail: str, decodes: bool, called: Sequence[str]) -> tuple[str, str]:
     """What a loop without gradients that runs a model is, and when it turns: an evaluation of inputs, or a decoder."""
     if iterable == IN_BATCHES:
@@ -109,6 +115,8 @@ class InferenceLoops:
         self.generators = generators
         self.modules = ModuleCalls(index, types, calls.directly_in)
         self._modes_set: dict[str, dict[int, list[Call]]] = {}
+        self._samples: dict[str, list[Binding]] = {}
+        self._shown: dict[str, list[Binding]] = {}
 
     def over_data_set(self, path: str, index: int) -> Loop | None:
         """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
@@ -150,10 +158,11 @@ class InferenceLoops:
         region = self.index.outlines[path].regions[index]
         if " in range(" not in region.detail:
             return False
-        return any(
-            _A_SAMPLE.search(b.value) and b.function == region.function and region.start[0] <= b.line <= region.end[0]
-            for b in self.index.outlines[path].bindings
-        )
+        if path not in self._samples:
+            bindings = self.index.outlines[path].bindings
+            self._samples[path] = [b for b in bindings if "[]" in b.value and _A_SAMPLE.search(b.value)]
+        own = (b for b in self._samples[path] if b.function == region.function)
+        return any(region.start[0] <= b.line <= region.end[0] for b in own)
 
     def denoising(self, path: str, index: int) -> Loop | None:
         """A loop over the timesteps of a diffusion scheduler that steps it each turn, wherever gradients are off."""
@@ -312,11 +321,17 @@ class InferenceLoops:
         """Function -> its calls of `model.eval()` and `model.train()`, and of what waits for the device."""
         if path not in self._modes_set:
             found: dict[int, list[Call]] = {}
-            for call in self.index.outlines[path].calls:
+            for call in self.index.outlines[path].calls if path in self._setting_modes else ():
                 if call.callee.endswith((*_MODES, "cuda.synchronize")):
                     found.setdefault(call.function, []).append(call)
             self._modes_set[path] = found
         return self._modes_set[path]
+
+    @cached_property
+    def _setting_modes(self) -> frozenset[str]:
+        """The files that may hold such calls, by the last names of what they call."""
+        named = self.index.calls_named
+        return frozenset(site.path for name in ("eval", "train", "synchronize") for site in named.get(name, ()))
 
     def _for_people(self, path: str, index: int) -> bool:
         """Whether a loop makes a few samples to look at: by its file's or function's name, by names or calls in it."""
@@ -324,8 +339,10 @@ class InferenceLoops:
         name = outline.functions[region.function].name
         if _LOOKS.search(name) or COLD_NAME.search(name) or _DEMO.search(path):
             return True
-        within = (b for b in outline.bindings if region.start[0] <= b.line <= region.end[0])
-        if any(b.function == region.function and _SAMPLES.search(b.target) for b in within):
+        if path not in self._shown:
+            self._shown[path] = [b for b in outline.bindings if _is_called_sample(b.target)]
+        own = (b for b in self._shown[path] if b.function == region.function)
+        if any(region.start[0] <= b.line <= region.end[0] for b in own):
             return True
         return any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index))
 

@@ -80,14 +80,12 @@ class Iterations:
         region = outline.regions[index]
         if _OF_MORE.search(region.detail) or not outline.imports_from("torch"):
             return None
-        counted = _COUNTED.search(region.detail) or _COUNTED.search(self._written_out(path, index))
-        if not counted and not self._ends_when_converged(path, index):
+        computed = self._computing(path, index)
+        if len(computed) < _LEAST or not self._goes_on_until_done(path, index):
             return None
         if is_cold(self.index, FunctionKey(path, region.function)):
             return None
-        computed = self._computing(path, index)
-        called = self.calls.all_in(path, index)
-        if len(computed) < _LEAST or any(_WHOLE.search(call.callee) for call in called):
+        if any(_WHOLE.search(call.callee) for call in self.calls.all_in(path, index)):
             return None
         if self._holds_hot_loops(path, index):
             return None
@@ -96,6 +94,12 @@ class Iterations:
             f"repeats a computation, as until it converges: `{first.callee}()` (line {first.line})"
         )
         return Loop("rollout", because, Confidence.LIKELY, region.head, EVERY_ITERATION)
+
+    def _goes_on_until_done(self, path: str, index: int) -> bool:
+        """Whether a loop counts its iterations, or ends where something has become small enough."""
+        counted = _COUNTED.search(self.index.outlines[path].regions[index].detail) is not None
+        counted = counted or self._ends_when_converged(path, index)
+        return counted or _COUNTED.search(self._written_out(path, index)) is not None
 
     def _written_out(self, path: str, index: int) -> str:
         """A loop over a name for a range as if that stood there, else empty: `turns = tqdm(range(n_iter))`, if a bar is

@@ -107,10 +107,13 @@ class LoaderLoops:
         self.types = types
         self.calls = calls
         self.without_grad = without_grad
+        self._driving: dict[str, bool] = {}
 
     def over_loader(self, path: str, index: int) -> Loop | None:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
-        if self._drives_others(path):
+        if path not in self._driving:
+            self._driving[path] = self._drives_others(path)
+        if self._driving[path]:
             return None
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
@@ -282,11 +285,9 @@ class LoaderLoops:
     def _modes_set(self) -> dict[tuple[str, int], list[tuple[Position, str]]]:
         """(path, region of a function) -> the places of its `.eval()` and `.train()`, and which of them, in order."""
         found: dict[tuple[str, int], list[tuple[Position, str]]] = {}
-        for path, outline in self.index.outlines.items():
-            for call in outline.calls:
-                name = last_part(call.callee)
-                if name in ("eval", "train") and "." in call.callee:
-                    found.setdefault((path, outline.functions[call.function].region), []).append(
-                        ((call.line, call.column), name)
-                    )
+        for name in ("eval", "train"):
+            for path, call in self.index.calls_named.get(name, ()):
+                if "." in call.callee:
+                    function = self.index.outlines[path].functions[call.function]
+                    found.setdefault((path, function.region), []).append(((call.line, call.column), name))
         return {key: sorted(modes) for key, modes in found.items()}

@@ -101,11 +101,9 @@ class LoopsByPieces:
             return False
         if names & set(_WORD.findall(outer.detail.partition(" in ")[0])):
             return True
-        bindings = self.index.outlines[path].bindings
-        return any(
-            b.target in names and b.function == outer.function and outer.start[0] <= b.line < inner.head
-            for b in bindings
-        )
+        bindings = self._of_loaders.types.bindings(path)
+        bound = (b for name in names for b in bindings.get((outer.function, name), ()))
+        return any(outer.start[0] <= b.line < inner.head for b in bound)
 
     def _loop_around(self, path: str, number: int) -> int:
         regions = self.index.outlines[path].regions

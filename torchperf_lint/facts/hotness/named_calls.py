@@ -19,7 +19,6 @@ from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.call_graph.namesakes import may_be_of_libraries
 from torchperf_lint.facts.call_graph.types import Types
 from torchperf_lint.facts.hotness.hot import Hot
-from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
 
 GUESSED = "no call of it is seen"
@@ -79,7 +78,7 @@ class NamedCalls:
         function = self.index.function(key)
         if self._definitions.get(function.name, 0) > _FEW or may_be_of_libraries(function.name):
             return []
-        return [site for site in self._by_name.get(function.name, ()) if self._may_run(site, key)]
+        return [site for site in self.index.calls_named.get(function.name, ()) if self._may_run(site, key)]
 
     def _may_run(self, site: CallSite, key: FunctionKey) -> bool:
         """Whether nothing speaks against a call being one of a function: what it calls is not known otherwise."""
@@ -108,17 +107,6 @@ class NamedCalls:
         for outline in self.index.outlines.values():
             for function in outline.functions[1:]:
                 found[function.name] = found.get(function.name, 0) + 1
-        return found
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[CallSite]]:
-        """Name of a function of the project -> the calls that end in it."""
-        found: dict[str, list[CallSite]] = {}
-        for path, outline in self.index.outlines.items():
-            for call in outline.calls:
-                name = last_part(call.callee)
-                if name in self._definitions:
-                    found.setdefault(name, []).append(CallSite(path, call))
         return found
 
 

@@ -68,8 +68,9 @@ class SeldomCalled:
     def _switches_modes(self, key: FunctionKey) -> bool:
         """Whether a function is the `train` or `eval` of a module that has a `forward` of its own as well."""
         record = self.index.function(key)
-        told = [parameter.name for parameter in record.parameters[1:]]
-        if record.class_index < 0 or record.name not in _MODE_SWITCHES or told not in ([], ["mode"]):
+        if record.class_index < 0 or record.name not in _MODE_SWITCHES:
+            return False
+        if [parameter.name for parameter in record.parameters[1:]] not in ([], ["mode"]):
             return False
         return "forward" in self.index.record(Thing("class", key.path, record.class_index)).methods
 

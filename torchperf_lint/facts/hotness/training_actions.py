@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
@@ -14,7 +15,8 @@ from torchperf_lint.facts.syntax.chains import last_part, named
 from torchperf_lint.patterns import pattern
 
 _DEPTH = 3
-_BACKWARD = {"backward", "manual_backward"}
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_ACTIONS = _BACKWARD | {"step"}
 _OPTIMIZER = pattern(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
 _PREPARES = pattern(r"^_?pre_?alloc")
 """Functions that take a step so that the allocator has seen one."""
@@ -35,12 +37,14 @@ class TrainingActions:
         self.types = types
         self.calls = calls
         self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
+        self._acting: dict[str, dict[int, list[Call]]] = {}
+        self._lists: dict[str, list[int]] = {}
 
     def of_loop(self, path: str, index: int) -> str | None:
         """What a loop does directly that trains, as part of a sentence; None where it does nothing of the kind."""
-        for call in self.calls.directly_in(path, index):
-            if self.is_action(path, call):
-                return f"holds `{named(call.callee)}()` (line {call.line})"
+        action = self._first_action(path, index)
+        if action is not None:
+            return f"holds `{named(action.callee)}()` (line {action.line})"
         # A loop over parts of a model, one of which updates itself, is no loop of steps.
         parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
         off = not parts and self._without_gradients(path, index)
@@ -78,10 +82,15 @@ class TrainingActions:
         calls = self.index.calls_in(key)
         if any("enable_grad" in decorator for decorator in self.index.function(key).decorators):
             return True
-        if any(last_part(call.callee) == "enable_grad" for call in calls):
+        if key in self._recording:
             return True
         targets = (t for c in calls if depth > 1 for t in self.types.targets(key.path, c.function, c.callee))
         return any(self._records(target, depth - 1) for target in targets if target != key)
+
+    @cached_property
+    def _recording(self) -> frozenset[FunctionKey]:
+        sites = self.index.calls_named.get("enable_grad", ())
+        return frozenset(FunctionKey(site.path, site.call.function) for site in sites)
 
     def _is_pass(self, key: FunctionKey) -> bool:
         """Whether a function is the forward pass of a module."""
@@ -91,9 +100,10 @@ class TrainingActions:
     def _listed_inside(self, path: str, index: int) -> list[int]:
         """The loops directly in a loop that go through a list written out: `for part in ["faces", "hands"]:`."""
         regions = self.index.outlines[path].regions
-        few = (n for n in range(index + 1, len(regions)) if regions[n].turns is not None)
-        listed = (n for n in few if 1 < (regions[n].turns or 0) <= FEW_TURNS and _IN_A_LIST.search(regions[n].detail))
-        return [n for n in listed if self._loop_around(path, n) == index]
+        if path not in self._lists:
+            few = (n for n, region in enumerate(regions) if 1 < (region.turns or 0) <= FEW_TURNS)
+            self._lists[path] = [n for n in few if _IN_A_LIST.search(regions[n].detail)]
+        return [n for n in self._lists[path] if n > index and self._loop_around(path, n) == index]
 
     def by_name(self, path: str, index: int) -> str | None:
         """What a loop calls to train on the batch that it moves each turn, by its name, where nobody can read it."""
@@ -107,8 +117,11 @@ class TrainingActions:
     def on_a_batch_taken(self, path: str, index: int) -> str | None:
         """A loop that takes a batch, `x = next(batches)`, and trains on it in a loop inside: a GAN, phase by phase."""
         outline, calls = self.index.outlines[path], self.calls.directly_in(path, index)
+        taken = {call.line for call in calls if call.callee == "next"}
+        if not taken:
+            return None
+        taken -= {call.line for call in calls if _OF_A_MODULE.search(call.callee)}
         region = outline.regions[index]
-        taken = {c.line for c in calls if c.callee == "next"} - {c.line for c in calls if _OF_A_MODULE.search(c.callee)}
         bound = (b for b in outline.bindings if b.line in taken and b.function == region.function) if taken else ()
         line = next((b.line for b in bound if b.value.startswith("next()")), None)
         inside = range(index + 1, len(outline.regions)) if line is not None else ()
@@ -131,19 +144,37 @@ class TrainingActions:
         """The training action a function does outside loops of its own, through at most `depth` calls."""
         if (key, depth) in self._trains:
             return self._trains[key, depth]
-        calls = self.calls.directly_in(key.path, self.index.function(key).region)
-        found = next((c for c in calls if self.is_action(key.path, c)), None)
+        region = self.index.function(key).region
+        found = self._first_action(key.path, region)
         if found is None and depth > 1:
-            for call in calls:
-                targets = self.types.targets(key.path, call.function, call.callee)
-                inner = (self.trains(target, depth - 1) for target in targets if target != key)
-                found = next((c for c in inner if c is not None), None)
-                if found is not None:
-                    break
+            found = self._of_callees(key, region, depth - 1)
         if found is not None and self._is_a_trial(key):
             found = None
         self._trains[key, depth] = found
         return found
+
+    def _of_callees(self, key: FunctionKey, region: int, depth: int) -> Call | None:
+        """The first training action of what a function calls outside loops of its own."""
+        for call in self.calls.directly_in(key.path, region):
+            for target in self.types.targets(key.path, call.function, call.callee):
+                found = self.trains(target, depth) if target != key else None
+                if found is not None:
+                    return found
+        return None
+
+    def _first_action(self, path: str, index: int) -> Call | None:
+        """The first training action directly in a loop, or in a function outside loops."""
+        if path not in self._may_act:
+            return None
+        if path not in self._acting:
+            named_so = [call for call in self.index.outlines[path].calls if last_part(call.callee) in _ACTIONS]
+            self._acting[path] = self.calls.by_loop(path, named_so)
+        return next((call for call in self._acting[path].get(index, ()) if self.is_action(path, call)), None)
+
+    @cached_property
+    def _may_act(self) -> frozenset[str]:
+        """The files with calls that bear the name of a training action."""
+        return frozenset(site.path for name in _ACTIONS for site in self.index.calls_named.get(name, ()))
 
     def _is_a_trial(self, key: FunctionKey) -> bool:
         """Whether a function takes its steps to measure them, or to have taken one, by its name."""

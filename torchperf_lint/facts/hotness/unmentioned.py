@@ -122,8 +122,10 @@ class Unmentioned:
 
     @cached_property
     def _called(self) -> frozenset[str]:
-        calls = (call for path in self.programs.telling for call in self.index.outlines[path].calls)
-        return frozenset(last_part(call.callee) for call in calls)
+        telling = frozenset(self.programs.telling)
+        return frozenset(
+            name for name, sites in self.index.calls_named.items() if any(site.path in telling for site in sites)
+        )
 
     def _is_unnamed(self, path: str, name: str, in_code: bool) -> bool:
         if name in self._called or name in self._imported:

@@ -17,6 +17,7 @@ class WithoutGrad:
     def __init__(self, index: Index, called_without_grad: Callable[[FunctionKey], bool]) -> None:
         self.index = index
         self._called_without_grad = called_without_grad
+        self._inside: dict[str, frozenset[int]] = {}
 
     def around(self, path: str, index: int) -> bool:
         """Whether a loop, or the function it is in, runs without gradients."""
@@ -34,7 +35,10 @@ class WithoutGrad:
 
     def inside(self, path: str, index: int) -> bool:
         """Whether a `with torch.no_grad()` stands directly in a loop or function."""
-        return any(r.kind == "grad-off" and r.parent == index for r in self.index.outlines[path].regions)
+        if path not in self._inside:
+            regions = self.index.outlines[path].regions
+            self._inside[path] = frozenset([region.parent for region in regions if region.kind == "grad-off"])
+        return index in self._inside[path]
 
     def function(self, key: FunctionKey) -> bool:
         """Whether a function switches gradients off itself."""

@@ -25,8 +25,10 @@ _OF_PARAMETERS = frozenset({"parameters", "named_parameters", "state_dict", "buf
 
 def averages_a_model(index: Index, cls: Thing, name: str) -> bool:
     """Whether a method is the update of such a class: by the names of both, and as it goes through parameters."""
+    if not _UPDATES.search(name):
+        return False
     names = index.class_names(cls)
-    if not _UPDATES.search(name) or not any(map(_AVERAGE.search, names)) or any(map(_NOT_OF_A_MODEL.search, names)):
+    if not any(map(_AVERAGE.search, names)) or any(map(_NOT_OF_A_MODEL.search, names)):
         return False
     if any(base.endswith("AveragedModel") for base in index.record(cls).bases):
         return True

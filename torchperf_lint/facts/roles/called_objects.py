@@ -16,7 +16,6 @@ from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.roles.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.roles.operations import no_operation
 from torchperf_lint.facts.roles.role import Role
-from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -66,7 +65,7 @@ def _hands_on(index: Index, key: FunctionKey) -> bool:
 
 def _is_built(index: Index, name: str) -> bool:
     """Whether anything in the project makes an object of a class of that name; nobody calls what nobody makes."""
-    return any(last_part(call.callee) == name for outline in index.outlines.values() for call in outline.calls)
+    return name in index.called_names
 
 
 def _gathers(index: Index, cls: Thing) -> bool:

@@ -121,9 +121,7 @@ _known: WeakKeyDictionary[Index, frozenset[str]] = WeakKeyDictionary()
 def _called_where_made(index: Index) -> frozenset[str]:
     """The names of classes whose objects are called by the expression that makes them, as far as calls look so."""
     if index not in _known:
-        callees = (call.callee for outline in index.outlines.values() for call in outline.calls)
-        made = (last_part(callee) for callee in callees if callee.endswith("()"))
-        _known[index] = frozenset(made)
+        _known[index] = frozenset(last_part(callee) for callee in index.callees if callee.endswith("()"))
     return _known[index]
 
 

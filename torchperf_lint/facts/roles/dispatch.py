@@ -32,6 +32,7 @@ class Dispatch:
     def __init__(self, index: Index, types: Types) -> None:
         self.index = index
         self.types = types
+        self._read: dict[tuple[str, int, str], list[FunctionKey]] = {}
 
     @cached_property
     def hooked(self) -> frozenset[FunctionKey]:
@@ -206,6 +207,12 @@ class Dispatch:
 
     def _read_of(self, cls: Thing, name: str) -> list[FunctionKey]:
         """What reading a property of `self` runs: that of the classes objects are of, which may be another base's."""
+        asked = (cls.path, cls.index, name)
+        if asked not in self._read:
+            self._read[asked] = self._find_read(cls, name)
+        return self._read[asked]
+
+    def _find_read(self, cls: Thing, name: str) -> list[FunctionKey]:
         queue, found = [cls], []
         for current in queue:
             below = self.index.subclasses.get((current.path, current.index), ()) if len(queue) < _FEW else ()
@@ -220,12 +227,8 @@ class Dispatch:
     @cached_property
     def _by_text(self) -> set[FunctionKey]:
         """Functions that look a method up by a name they are handed: `getattr(hook, name)(self)`."""
-        found = set()
-        for path, outline in self.index.outlines.items():
-            for call in outline.calls:
-                if call.callee == "getattr" and call.function > 0:
-                    found.add(FunctionKey(path, call.function))
-        return found
+        sites = self.index.calls_named.get("getattr", ())
+        return {FunctionKey(path, call.function) for path, call in sites if call.callee == "getattr" and call.function}
 
     @cached_property
     def _listeners(self) -> dict[str, list[FunctionKey]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.outlines.signatures import LOADER_NAME
 from torchperf_lint.patterns import pattern
@@ -24,13 +26,18 @@ ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", 
 
 def is_meter(index: Index, cls: Thing) -> bool:
     """A class called Metric or AverageMeter, or derived from one that is; or with the methods of one."""
-    if any(_METER_CLASS.search(name) for name in index.class_names(cls)):
+    if any(map(_is_called_a_meter, index.class_names(cls))):
         return True
     methods = index.record(cls).methods
     if "update" not in methods or "forward" in methods or _MAPPING & methods.keys():
         return False
     gives = any(_MEASURED.search(name) for name in methods)
     return gives or _takes_a_loss(index, FunctionKey(cls.path, methods["update"]))
+
+
+@lru_cache(1 << 14)
+def _is_called_a_meter(name: str) -> bool:
+    return _METER_CLASS.search(name) is not None
 
 
 def _takes_a_loss(index: Index, key: FunctionKey) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.outlines.documented import GIVEN_BACK
@@ -200,21 +200,24 @@ class Operations:
     def _operands(self) -> dict[FunctionKey, list[tuple[str, Call]]]:
         """Function -> the names that operations of torch take first, in the order of the lines."""
         found: dict[FunctionKey, list[tuple[str, Call]]] = {}
+        parts = ((callee, callee.partition(".")) for callee in self.index.callees)
+        taken = {callee: name for callee, (name, _, method) in parts if method in _OF_TENSORS}
         for path, outline in self.index.outlines.items():
             for m in outline.mentions:
                 if m.kind == "operand":
                     call = Call(m.of, m.line, 0, m.region, m.function)
                     found.setdefault(FunctionKey(path, m.function), []).append((m.chain, call))
             for call in outline.calls:
-                name, _, method = call.callee.partition(".")
-                if call.function and method in _OF_TENSORS:
-                    found.setdefault(FunctionKey(path, call.function), []).append((name, call))
+                if call.callee in taken and call.function:
+                    found.setdefault(FunctionKey(path, call.function), []).append((taken[call.callee], call))
         return {key: sorted(calls, key=lambda pair: pair[1].line) for key, calls in found.items()}
 
     def _gives_numbers(self, key: FunctionKey) -> bool:
         """Whether all that a function gives back are numbers that it has read: `return ratio.item()`."""
-        given = [value for function, value in self.index.outlines[key.path].returns if function == key.index]
-        return key not in self._gives and any(_READ.search(value) for value in given)
+        if key in self._gives:
+            return False
+        returns = self.index.outlines[key.path].returns
+        return any(function == key.index and _READ.search(value) for function, value in returns)
 
     @cached_property
     def _gives(self) -> set[FunctionKey]:
@@ -348,11 +351,19 @@ def runs_once(name: str) -> bool:
 
 def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
-    if any(_REGISTERS.search(decorator) for decorator in function.decorators):
+    if function.decorators and any(_REGISTERS.search(decorator) for decorator in function.decorators):
         return True  # who dispatches to it knows how often
-    if _REFERENCE.search(function.name) or _REFERENCE.search(key.path.rpartition("/")[2].removesuffix(".py")):
-        return True
-    return bool(measures(key.path) or _CALLED_ONCE.search(function.name) or _of_items(key, function))
+    return _is_for_once(function.name) or _holds_no_operations(key.path) or _of_items(key, function)
+
+
+@lru_cache(1 << 14)
+def _is_for_once(name: str) -> bool:
+    return bool(_REFERENCE.search(name) or _CALLED_ONCE.search(name))
+
+
+@lru_cache(1 << 14)
+def _holds_no_operations(path: str) -> bool:
+    return bool(_REFERENCE.search(path.rpartition("/")[2].removesuffix(".py"))) or measures(path)
 
 
 def _of_items(key: FunctionKey, function: Function) -> bool:

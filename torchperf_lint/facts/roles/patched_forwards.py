@@ -27,9 +27,10 @@ _BINDER = "MethodType"
 
 def patched_forwards(index: Index, types: Types) -> Iterator[tuple[FunctionKey, Role]]:
     """The functions of a project that are assigned to a `forward`, and why they are hot."""
-    for path, outline in index.outlines.items():
+    forwards = frozenset(target for target in index.bound_chains if target.endswith(".forward"))
+    for path, outline in index.outlines.items() if forwards else ():
         for binding in outline.bindings:
-            if not binding.target.endswith(".forward"):
+            if binding.target not in forwards:
                 continue
             for chain in _functions(outline, binding):
                 for thing in types.bound_to(path, binding.function, chain):
