@@ -15,6 +15,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
+Reads = dict[object, tuple[Any, Any, Callable[[Any], Any]]]
+"""Key of what an answer was made of -> what that said, and how to ask for it again."""
 
 _ROUNDS = 2
 """Answers that have not settled by then swing between several, each of which says as little."""
@@ -64,6 +66,10 @@ class Fixpoint(Generic[Given, Answer]):
         """The keys of `_passing`, in the order in which they came."""
         self._supposed: dict[object, Answer] = {}
         """What a round found, which stands for what is worked out again."""
+        self._reads: Reads = {}
+        """What has been read for what is being worked out, in its order; what had settled says the same for ever."""
+        self._known: dict[object, list[tuple[Reads, Answer]]] = {}
+        """Key of what has not settled -> what has been read for it, and what came of that, each time."""
         self._lowest = _NONE
         """The place of the lowest answer that what is being worked out depends on."""
         self._room = 0
@@ -77,16 +83,19 @@ class Fixpoint(Generic[Given, Answer]):
         place = self._open.get(key)
         if place is not None:
             self._lowest = min(self._lowest, place)
-            return self._supposed.get(key, self._bottom)
-        passing = self._passing.get(key)
-        if passing is not None:
+            answer = self._supposed.get(key, self._bottom)
+        elif key in self._passing:
+            passing = self._passing[key]
             self._lowest = min(self._lowest, self._depends_on(key, passing))
-            return passing.answer  # type: ignore[no-any-return]
-        if not self._room:
-            return self._worked_out(key, given, compute, catching=True)
-        if len(self._stack) > self._room:
+            answer = passing.answer
+        elif self._room and len(self._stack) > self._room:
             raise _FarBelowError(key, given, compute)
-        return self._worked_out(key, given, compute, catching=False)
+        else:
+            answer = self._worked_out(key, given, compute, catching=not self._room)
+            if key in self.settled:
+                return answer
+        self._reads[key] = (answer, given, compute)
+        return answer
 
     def of(self, evaluate: Callable[[], Answer]) -> tuple[Answer, bool]:
         """What has no key, and whether it is good for whoever asks: whether all that it depends on has settled."""
@@ -121,6 +130,8 @@ class Fixpoint(Generic[Given, Answer]):
             if all(one in before and self._alike(before[one], now) for one, now in found.items()):
                 break
         self.settled.update(found)
+        for one in found:
+            self._known.pop(one, None)
         return found[key]
 
     def _round(
@@ -128,11 +139,12 @@ class Fixpoint(Generic[Given, Answer]):
     ) -> tuple[Answer, int]:
         """An answer, and the place of the lowest one that it depends on."""
         before, self._lowest = self._lowest, _NONE
+        reads = self._reads
         first = len(self._passed)
         self._open[key] = len(self._stack)
         self._stack.append(key)
         try:
-            answer = self._from_below(given, compute) if catching else compute(given)
+            answer = (self._from_below if catching else self._computed)(key, given, compute)
             return answer, self._lowest
         except BaseException:
             self._forget(first)
@@ -141,15 +153,31 @@ class Fixpoint(Generic[Given, Answer]):
             del self._open[key]
             self._stack.pop()
             self._lowest = before
+            self._reads = reads
 
-    def _from_below(self, given: Given, compute: Callable[[Given], Answer]) -> Answer:
+    def _computed(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
+        """What is made of what is given; what has been made before, where all that was read for it says the same."""
+        for reads, answer in self._known.get(key, ()):
+            self._reads = {}
+            for other, (said, *how) in reads.items():
+                if self.answer(other, *how) != said:
+                    break
+            else:
+                return answer
+        reads = self._reads = {}
+        answer = compute(given)
+        if reads:
+            self._known.setdefault(key, []).append((reads, answer))
+        return answer
+
+    def _from_below(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
         """What is worked out from the first answers on, where there are more of them than the stack has room for."""
         room = self._room
         self._room = len(self._stack) + min(_DEEPEST, sys.getrecursionlimit() // _FRAMES)
         try:
             while True:
                 try:
-                    return compute(given)
+                    return self._computed(key, given, compute)
                 except _FarBelowError as far:
                     asked = far.asked
                 self._lowest = _NONE
