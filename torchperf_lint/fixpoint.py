@@ -3,6 +3,9 @@
 An answer that depends on itself is first worked out from what it does not depend on: the bottom stands for itself. Then
 once more, with what the first round found standing for it. All answers that depend on each other settle together, begun
 with the same one of them, whichever is asked for first: no answer depends on who asks.
+
+Each round works out only what reads something that says otherwise than in every round before. What an answer comes to
+must depend on nothing but what it reads here.
 """
 
 from __future__ import annotations
@@ -156,7 +159,10 @@ class Fixpoint(Generic[Given, Answer]):
             self._reads = reads
 
     def _computed(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
-        """What is made of what is given; what has been made before, where all that was read for it says the same."""
+        """What is made of what is given; what has been made before, where all that was read for it says the same.
+
+        To find that out is to read as working it out would, as far as it goes: what depends on what stays the same.
+        """
         for reads, answer in self._known.get(key, ()):
             self._reads = {}
             for other, (said, *how) in reads.items():
