@@ -130,10 +130,9 @@ def test_what_reads_the_same_again_is_not_worked_out_again():
 class Otherwise(int):
     """A number that never says what another says, so that all is worked out in every round."""
 
-    def __ne__(self, other: object) -> bool:
-        return True
+    def __eq__(self, other: object) -> bool:
+        return False
 
-    __eq__ = int.__eq__
     __hash__ = int.__hash__
 
 

@@ -18,8 +18,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
-Reads = dict[object, tuple[Any, Any, Callable[[Any], Any]]]
-"""Key of what an answer was made of -> what that said, and how to ask for it again."""
+_Said = tuple[Any, Any, Callable[[Any], Any]]
+"""What an answer says, and how to ask for it again."""
 
 _ROUNDS = 2
 """Answers that have not settled by then swing between several, each of which says as little."""
@@ -69,9 +69,9 @@ class Fixpoint(Generic[Given, Answer]):
         """The keys of `_passing`, in the order in which they came."""
         self._supposed: dict[object, Answer] = {}
         """What a round found, which stands for what is worked out again."""
-        self._reads: Reads = {}
-        """What has been read for what is being worked out, in its order; what had settled says the same for ever."""
-        self._known: dict[object, list[tuple[Reads, Answer]]] = {}
+        self._reads: list[tuple[object, _Said]] = []
+        """What has been read, in its order, for all that is being worked out; what had settled stays as it is."""
+        self._known: dict[object, list[tuple[dict[object, _Said], Answer]]] = {}
         """Key of what has not settled -> what has been read for it, and what came of that, each time."""
         self._lowest = _NONE
         """The place of the lowest answer that what is being worked out depends on."""
@@ -97,7 +97,7 @@ class Fixpoint(Generic[Given, Answer]):
             answer = self._worked_out(key, given, compute, catching=not self._room)
             if key in self.settled:
                 return answer
-        self._reads[key] = (answer, given, compute)
+        self._reads.append((key, (answer, given, compute)))
         return answer
 
     def of(self, evaluate: Callable[[], Answer]) -> tuple[Answer, bool]:
@@ -142,12 +142,16 @@ class Fixpoint(Generic[Given, Answer]):
     ) -> tuple[Answer, int]:
         """An answer, and the place of the lowest one that it depends on."""
         before, self._lowest = self._lowest, _NONE
-        reads = self._reads
-        first = len(self._passed)
+        first, read = len(self._passed), len(self._reads)
         self._open[key] = len(self._stack)
         self._stack.append(key)
         try:
-            answer = (self._from_below if catching else self._computed)(key, given, compute)
+            if catching:
+                answer = self._from_below(key, given, compute)
+            else:
+                answer = self._again(key, given, compute) if key in self._known else compute(given)
+            if len(self._reads) > read:
+                self._known.setdefault(key, []).append((dict(self._reads[read:]), answer))
             return answer, self._lowest
         except BaseException:
             self._forget(first)
@@ -156,37 +160,33 @@ class Fixpoint(Generic[Given, Answer]):
             del self._open[key]
             self._stack.pop()
             self._lowest = before
-            self._reads = reads
+            del self._reads[read:]
 
-    def _computed(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
-        """What is made of what is given; what has been made before, where all that was read for it says the same.
+    def _again(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
+        """What has been made before, where all that was read for it says the same; else what is made of what is given.
 
         To find that out is to read as working it out would, as far as it goes: what depends on what stays the same.
         """
+        read = len(self._reads)
         for reads, answer in self._known.get(key, ()):
-            self._reads = {}
-            for other, (said, *how) in reads.items():
-                if self.answer(other, *how) != said:
-                    break
-            else:
+            same = all(self.answer(other, *how) == said for other, (said, *how) in reads.items())
+            del self._reads[read:]
+            if same:
                 return answer
-        reads = self._reads = {}
-        answer = compute(given)
-        if reads:
-            self._known.setdefault(key, []).append((reads, answer))
-        return answer
+        return compute(given)
 
     def _from_below(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
         """What is worked out from the first answers on, where there are more of them than the stack has room for."""
-        room = self._room
+        room, read = self._room, len(self._reads)
         self._room = len(self._stack) + min(_DEEPEST, sys.getrecursionlimit() // _FRAMES)
         try:
             while True:
                 try:
-                    return self._computed(key, given, compute)
+                    return self._again(key, given, compute)
                 except _FarBelowError as far:
                     asked = far.asked
                 self._lowest = _NONE
+                del self._reads[read:]
                 self._worked_out(*asked, catching=True)
         finally:
             self._room = room
