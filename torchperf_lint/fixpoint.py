@@ -3,6 +3,9 @@
 An answer that depends on itself is first worked out from what it does not depend on: the bottom stands for itself. Then
 once more, with what the first round found standing for it. All answers that depend on each other settle together, begun
 with the same one of them, whichever is asked for first: no answer depends on who asks.
+
+Each round works out only what reads something that says otherwise than in every round before. What an answer comes to
+must depend on nothing but what it reads here.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
+_Said = tuple[Any, Any, Callable[[Any], Any]]
+"""What an answer says, and how to ask for it again."""
 
 _ROUNDS = 2
 """Answers that have not settled by then swing between several, each of which says as little."""
@@ -64,6 +69,10 @@ class Fixpoint(Generic[Given, Answer]):
         """The keys of `_passing`, in the order in which they came."""
         self._supposed: dict[object, Answer] = {}
         """What a round found, which stands for what is worked out again."""
+        self._reads: list[tuple[object, _Said]] = []
+        """What has been read, in its order, for all that is being worked out; what had settled stays as it is."""
+        self._known: dict[object, list[tuple[dict[object, _Said], Answer]]] = {}
+        """Key of what has not settled -> what has been read for it, and what came of that, each time."""
         self._lowest = _NONE
         """The place of the lowest answer that what is being worked out depends on."""
         self._room = 0
@@ -77,16 +86,19 @@ class Fixpoint(Generic[Given, Answer]):
         place = self._open.get(key)
         if place is not None:
             self._lowest = min(self._lowest, place)
-            return self._supposed.get(key, self._bottom)
-        passing = self._passing.get(key)
-        if passing is not None:
+            answer = self._supposed.get(key, self._bottom)
+        elif key in self._passing:
+            passing = self._passing[key]
             self._lowest = min(self._lowest, self._depends_on(key, passing))
-            return passing.answer  # type: ignore[no-any-return]
-        if not self._room:
-            return self._worked_out(key, given, compute, catching=True)
-        if len(self._stack) > self._room:
+            answer = passing.answer
+        elif self._room and len(self._stack) > self._room:
             raise _FarBelowError(key, given, compute)
-        return self._worked_out(key, given, compute, catching=False)
+        else:
+            answer = self._worked_out(key, given, compute, catching=not self._room)
+            if key in self.settled:
+                return answer
+        self._reads.append((key, (answer, given, compute)))
+        return answer
 
     def of(self, evaluate: Callable[[], Answer]) -> tuple[Answer, bool]:
         """What has no key, and whether it is good for whoever asks: whether all that it depends on has settled."""
@@ -121,6 +133,8 @@ class Fixpoint(Generic[Given, Answer]):
             if all(one in before and self._alike(before[one], now) for one, now in found.items()):
                 break
         self.settled.update(found)
+        for one in found:
+            self._known.pop(one, None)
         return found[key]
 
     def _round(
@@ -128,11 +142,16 @@ class Fixpoint(Generic[Given, Answer]):
     ) -> tuple[Answer, int]:
         """An answer, and the place of the lowest one that it depends on."""
         before, self._lowest = self._lowest, _NONE
-        first = len(self._passed)
+        first, read = len(self._passed), len(self._reads)
         self._open[key] = len(self._stack)
         self._stack.append(key)
         try:
-            answer = self._from_below(given, compute) if catching else compute(given)
+            if catching:
+                answer = self._from_below(key, given, compute)
+            else:
+                answer = self._again(key, given, compute) if key in self._known else compute(given)
+            if len(self._reads) > read:
+                self._known.setdefault(key, []).append((dict(self._reads[read:]), answer))
             return answer, self._lowest
         except BaseException:
             self._forget(first)
@@ -141,18 +160,33 @@ class Fixpoint(Generic[Given, Answer]):
             del self._open[key]
             self._stack.pop()
             self._lowest = before
+            del self._reads[read:]
 
-    def _from_below(self, given: Given, compute: Callable[[Given], Answer]) -> Answer:
+    def _again(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
+        """What has been made before, where all that was read for it says the same; else what is made of what is given.
+
+        To find that out is to read as working it out would, as far as it goes: what depends on what stays the same.
+        """
+        read = len(self._reads)
+        for reads, answer in self._known.get(key, ()):
+            same = all(self.answer(other, *how) == said for other, (said, *how) in reads.items())
+            del self._reads[read:]
+            if same:
+                return answer
+        return compute(given)
+
+    def _from_below(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
         """What is worked out from the first answers on, where there are more of them than the stack has room for."""
-        room = self._room
+        room, read = self._room, len(self._reads)
         self._room = len(self._stack) + min(_DEEPEST, sys.getrecursionlimit() // _FRAMES)
         try:
             while True:
                 try:
-                    return compute(given)
+                    return self._again(key, given, compute)
                 except _FarBelowError as far:
                     asked = far.asked
                 self._lowest = _NONE
+                del self._reads[read:]
                 self._worked_out(*asked, catching=True)
         finally:
             self._room = room

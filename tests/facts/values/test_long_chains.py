@@ -7,6 +7,8 @@ import sys
 import pytest
 from snippets import value_of
 
+from torchperf_lint.facts.values import calls
+
 CHAIN = 400
 
 
@@ -67,3 +69,16 @@ def test_a_function_that_a_literal_settles_and_that_calls_itself_ends() -> None:
             return y
     """
     assert value_of(source, "y").kind in ("tensor", "unknown", "sequence")
+
+
+def test_a_call_is_looked_at_once_however_many_names_take_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at, of_call = [], calls.value_of_call
+    monkeypatch.setattr(calls, "value_of_call", lambda *asked: looked_at.append(asked) or of_call(*asked))
+    source = """
+        def forward(x):
+            a, b, c = torch.zeros(3), torch.ones(3), torch.split(torch.zeros(3), 1)
+            d, e, f = a.unbind()
+            return d + e + f
+    """
+    assert value_of(source, "d + e + f").kind == "tensor"
+    assert len({asked[1:] for asked in looked_at}) == len(looked_at)

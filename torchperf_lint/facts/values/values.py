@@ -60,8 +60,8 @@ class Values:
         self.hotness = hotness
         self.body = body
         self._kept: Fixpoint[Frame, Value] = Fixpoint(NOTHING, alike)
-        self._answers: dict[tuple[ast.expr, str, int, Position], Value] = {}
-        """Expression and place -> its value."""
+        self._answers: dict[tuple[ast.expr, Frame], Value] = {}
+        """Expression and place -> its value, of calls and of what rules ask about."""
         self.moved: dict[tuple[str, int], frozenset[str]] = {}
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
         self.moved_in_place: dict[FunctionKey, tuple[InPlace, ...]] = {}
@@ -89,13 +89,16 @@ class Values:
             return UNKNOWN
         if type(node) is ast.Constant:
             return PLAIN
-        if not frame.depth and not frame.hops:
+        if type(node) is ast.Call or not (frame.depth or frame.hops):
             return self._asked(node, frame)
         return self._evaluated(node, frame)
 
     def _asked(self, node: ast.expr, frame: Frame) -> Value:
-        """The value of an expression that a rule asks about: of several rules each asks about half of them again."""
-        key = (node, frame.path, frame.function, frame.at)
+        """The value of what is asked about again: of several rules each asks about half of what another asked about.
+
+        One in four calls is, too: each of the names that `a, b = f(x)` binds is what the call gives.
+        """
+        key = (node, frame)
         known = self._answers.get(key)
         if known is not None:
             return known
