@@ -88,7 +88,7 @@ def through_call(hot: Hot, name: str, called: tuple[str, int], home: str, of: tu
 
 
 def in_evaluation(hot: Hot) -> Hot:
-    """Why code is hot that only evaluation gets to, from what runs in training too; the loop named is that of training."""
+    """Why code is hot that only evaluation gets to, from what runs in training too: the loop that is named trains."""
     when = hot.when
     if when.startswith(_TRAINING):
         when = _EVALUATION + when.removeprefix(_TRAINING).replace(" (called from", " (in training called from", 1)

@@ -268,11 +268,13 @@ def unpacked(value: Value, index: tuple[int, ...]) -> Value:
     for place, position in enumerate(index):
         if value.kind == "sequence":
             value = value.items[position] if position < len(value.items) else value.item or UNKNOWN
-        elif value.kind == "tensor" and place + 1 < len(index):
-            return UNKNOWN
-        elif value.kind not in ("tensor", "batch", "array", "plain", "nothing"):
+        elif value.kind not in (_UNPACKED if place + 1 == len(index) else _UNPACKED_TWICE):
             return UNKNOWN
     return value
+
+
+_UNPACKED_TWICE = ("batch", "array", "plain", "nothing")
+_UNPACKED = (*_UNPACKED_TWICE, "tensor")
 
 
 def left_over(value: Value, index: tuple[int, ...]) -> Value:
