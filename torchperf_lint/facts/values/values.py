@@ -195,7 +195,9 @@ class Values:
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
             return PLAIN
         if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List | ast.Tuple):
-            return self.of(node.left, frame)._replace(items=())  # `[x] * n`, whatever says how often
+            repeated = self.of(node.left, frame)._replace(items=())  # `[x] * n`, whatever says how often
+            if isinstance(node.left, ast.List) or repeated.item == PLAIN:
+                return repeated  # of `x if isinstance(x, tuple) else (x,) * 2` the other branch tells more
         # Long sums nest to the left: walk down the spine instead of recursing into it.
         operands = [node.right]
         spine: ast.expr = node.left
