@@ -117,6 +117,11 @@ OTHERS = {
                 th = self.checked(th)
                 return torch.clamp(th, self.low, self.high)  # <-
         """,
+    "a layer of a network is given, to be changed once": """
+        def patch_layer(linear_layer, width):
+            u = torch.zeros(width).to(linear_layer.device)  # <-
+            return linear_layer.merged(u)
+        """,
     "weights are quantized once": """
         def pseudo_quantize(w, bits):
             scale = torch.abs(w).amax()  # <-

@@ -77,7 +77,7 @@ _WHOLE_SET = pattern(
 )
 """Names of all that an evaluation is made of, which is computed once."""
 _WHOLE_NETWORK = pattern(
-    r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
+    r"(?:^|_)(?:model|net|network|module|layer|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
     r"policy|agent|actor|critic|trainer|accelerator|tokenizer|loader|dataset|path|file|filename|args|cfg|config|opt|"
     r"sampler|scheduler|optimizer|engine|runner|state_dict|checkpoint)s?\d*$",
     re.IGNORECASE,
