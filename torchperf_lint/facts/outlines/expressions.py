@@ -66,8 +66,7 @@ class Expressions:
         """
         name = node.value.id  # type: ignore[attr-defined]
         if name == "self" and read and type(node.ctx) is ast.Load:
-            names = self.notes.names
-            kind = "property" if names.may_be_property(node.attr) else "method" if node.attr in names.defined else ""
+            kind = self.notes.names.of_self(node.attr)
             if kind:
                 self.notes.mention((kind, f"self.{node.attr}", ""), node, context)
         elif node.attr == "device":

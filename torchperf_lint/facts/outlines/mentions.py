@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from torchperf_lint.facts.outlines.signatures import defaulted, iterated
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -32,9 +33,10 @@ _EVERY_BATCH = frozenset(
 _DEFINED = pattern(r"\n[ \t]*(?:async +def|def|class) +(\w+)")
 """With the newline before it, as are all that begin a line: that is sought faster than the start of every line."""
 _PROPERTY = pattern(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
-_MADE_HERE = (".{} =", ".{}:", "self.{}, self.")
+_MADE_HERE = pattern(r"\.(\w+)(?: =|:)")
+_MADE_BESIDE = pattern(r"self\.(\w+)(?=, self\.)")
 """How a file writes what it makes an attribute of objects."""
-_IN_A_CLASS = r"\n[ \t]+{0}(?: =(?! self\.{0}\b)|:)"
+_IN_A_CLASS = pattern(r"\n[ \t]+(\w+)(?: =(?! self\.\1\b)|:)")
 """How it writes one of a class, `name = value` or `name: type`; not `name = self.name`, which reads it."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
 """Attributes of modules that give what is there already."""
@@ -44,8 +46,8 @@ MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
 """What may make a list of objects."""
 _MADE = pattern(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
 """A call of a class, by the case of its name, and of what gives a module back."""
-_MADE_IN_BLOCK = pattern(r"\n[ \t]+(\w+) *= *(?:\w+\.)?(_?[A-Z]\w*)\(")
-"""`    ema = Average(...)`: an outline reads what stands in blocks after what follows them."""
+_MADE_OF = pattern(r"= *(?:\w+\.)?(_?[A-Z]\w*)\(")
+"""`= Average(`, sought by the one sign that few lines have."""
 _IMPORTED_IN_BLOCK = pattern(r"\n[ \t]+from +(\.*\w*)[\w.]* +import +([^\n#]+)")
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
@@ -69,12 +71,10 @@ class Names:
         self.defined = frozenset(_DEFINED.findall(lines)) - self.properties
         self.imports = imports
         self.text = text
-        self._may_be: dict[str, bool] = {}
+        self._asked: dict[str, str] = {}
         self.made: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
-        self._made_in_blocks: dict[str, set[str]] = {}
-        for name, cls in _MADE_IN_BLOCK.findall(lines):
-            self._made_in_blocks.setdefault(name, set()).add(cls)
+        self._made_in_blocks = _made_in_blocks(lines)
         self._imported_in_blocks = frozenset(
             name
             for head, names in _IMPORTED_IN_BLOCK.findall(lines)
@@ -82,23 +82,35 @@ class Names:
             for name in re.findall(r"\w+", names)
         )
 
-    def may_be_property(self, name: str) -> bool:
-        """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
-        if name not in self._may_be:
-            here = name in self.defined or name in _OF_MODULES or self._is_made_here(name)
-            self._may_be[name] = name in self.properties or not here
-        return self._may_be[name]
+    def of_self(self, name: str) -> str:
+        """What `self.name` may name: a property of the file, or of a class elsewhere that a class derives from; a
+        method of the file; or nothing of these, ""."""
+        kind = self._asked.get(name)
+        if kind is None:
+            kind = self._asked[name] = self._kind(name)
+        return kind
 
-    def _is_made_here(self, name: str) -> bool:
-        """Whether the file gives objects or classes an attribute of that name."""
-        if any(form.format(name) in self.text for form in _MADE_HERE):
-            return True
-        written = f" {name} =" in self.text or f" {name}:" in self.text
-        return written and re.search(_IN_A_CLASS.format(name), self._lines) is not None
+    def _kind(self, name: str) -> str:
+        if name in self.properties:
+            return "property"
+        if name in self.defined:
+            return "method"
+        here = name in _OF_MODULES or name in self._made_here or name in self._of_classes
+        return "" if here else "property"
+
+    @cached_property
+    def _made_here(self) -> frozenset[str]:
+        """What the file makes an attribute of objects."""
+        return frozenset(_MADE_HERE.findall(self.text) + _MADE_BESIDE.findall(self.text))
+
+    @cached_property
+    def _of_classes(self) -> frozenset[str]:
+        """What the file makes an attribute of classes."""
+        return frozenset(_IN_A_CLASS.findall(self._lines))
 
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""
-        if _MADE.match(value) and self.known(value.partition(".")[0].partition("(")[0]):
+        if value.endswith("()") and _MADE.match(value) and self.known(value.partition(".")[0].partition("(")[0]):
             self.made.add(name)
 
     def known(self, name: str) -> bool:
@@ -126,6 +138,20 @@ class Names:
             return ""
         head, name = node.value.id, node.attr  # type: ignore[attr-defined]
         return f"{head}.{name}" if (name in self.defined if head == "self" else self.known(head)) else ""
+
+
+def _made_in_blocks(lines: str) -> dict[str, set[str]]:
+    """The names that stand alone on an indented line before `= Average(...)`, and the classes of what they are bound to.
+
+    An outline reads what stands in blocks after what follows them.
+    """
+    found: dict[str, set[str]] = {}
+    for made in _MADE_OF.finditer(lines):
+        before = lines[lines.rfind("\n", 0, made.start()) + 1 : made.start()]
+        name = before.lstrip(" \t").rstrip(" ")
+        if before[:1] in (" ", "\t") and name.isidentifier():
+            found.setdefault(name, set()).add(made.group(1))
+    return found
 
 
 def handed_over(node: ast.Call, callee: str, names: Names) -> list[Named]:

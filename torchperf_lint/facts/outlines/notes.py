@@ -11,7 +11,7 @@ from torchperf_lint.facts.outlines.mentions import Names, items_of
 from torchperf_lint.facts.outlines.records import Binding, Mention, Outline, Position, Region
 from torchperf_lint.facts.outlines.signatures import iterated
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import byte_lines
+from torchperf_lint.facts.syntax.syntax import lines_of
 
 
 class Context(NamedTuple):
@@ -33,7 +33,7 @@ class Notes:
     def __init__(self, path: str, text: str) -> None:
         self.out = Outline(path)
         self.ascii = text.isascii()
-        self.lines = [] if self.ascii else byte_lines(text)
+        self.lines = [] if self.ascii else lines_of(text)
         self.names = Names(text, self.out.imports)
         self._told: set[tuple[int, str]] = set()
 
@@ -41,8 +41,10 @@ class Notes:
         """The position of a byte of a 1-based line, which is how `ast` counts."""
         if self.ascii:
             return (line, byte + 1)
-        raw = self.lines[line - 1] if line <= len(self.lines) else b""
-        return (line, byte + 1 if raw.isascii() else len(raw[:byte].decode("utf-8", "replace")) + 1)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return (line, byte + 1)
+        return (line, len(text.encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
 
     def span(self, first: ast.AST, last: ast.AST) -> tuple[Position, Position]:
         """From where the first of two nodes begins to where the last ends."""
