@@ -336,9 +336,6 @@ _CALLS_AT_ONCE = frozenset(
 """Functions that call a lambda they are given then and there; others keep it for a case that may never come."""
 
 
-def kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
-    """The lambdas among a call's arguments that the called function keeps for later."""
-    assert isinstance(node, ast.Call)
-    found: list[ast.AST] = [argument for argument in node.args if type(argument) is ast.Lambda]
-    found += [keyword.value for keyword in node.keywords if type(keyword.value) is ast.Lambda]
-    return [] if found and last_part(callee) in _CALLS_AT_ONCE else found
+def keeps_lambdas(callee: str) -> bool:
+    """Whether a function that is called with a lambda keeps it for later."""
+    return last_part(callee) not in _CALLS_AT_ONCE
