@@ -11,7 +11,7 @@ from torchperf_lint.facts.outlines.mentions import appended, handed_over, keeps_
 from torchperf_lint.facts.outlines.modes import in_evaluation
 from torchperf_lint.facts.outlines.moved_beside import moved_beside
 from torchperf_lint.facts.outlines.notes import Context, Notes
-from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.outlines.records import Call, new_record
 from torchperf_lint.facts.outlines.signatures import DEFAULT, defaulted
 from torchperf_lint.facts.syntax import conditions
 from torchperf_lint.facts.syntax.chains import chain
@@ -85,7 +85,7 @@ class Expressions:
         """Take note of a call, and of what it is given; gives the expressions in it."""
         notes, function, callee = self.notes, node.func, chain(node.func)
         line, column = notes.at(node.lineno, node.col_offset)
-        notes.out.calls.append(Call(callee, line, column, context.region, context.function))
+        notes.out.calls.append(new_record(Call, (callee, line, column, context.region, context.function)))
         given = [*node.args, *[keyword.value for keyword in node.keywords]]
         if given:
             self._given(node, callee, context)

@@ -29,18 +29,22 @@ class Flags:
         """Keep whether an assignment binds a name to a test of a cadence."""
         if isinstance(value, ast.Constant) and not value.value:
             return  # `save = False` before the loop
+        test = _asked(value) if type(value) in _MAY_ASK else None
+        due = test is not None and guards.is_cadence(test)
         for target in targets:
-            name = _name(target)
-            if name:
-                key, test = (function, name), _asked(value)
-                self._due[key] = test is not None and guards.is_cadence(test) and self._due.get(key, True)
+            if name := _name(target):
+                self._due[function, name] = due and self._due.get((function, name), True)
+
+
+_MAY_ASK = frozenset({ast.Call, ast.IfExp, ast.UnaryOp, ast.Compare, ast.BoolOp})
+"""Expressions that may be the test of a cadence."""
 
 
 def _name(node: ast.expr) -> str:
     """`save` and `self.save`, which a method may set for itself; empty for all else."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{node.value.id}.{node.attr}" if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
 
 
 def _asked(value: ast.expr) -> ast.expr | None:

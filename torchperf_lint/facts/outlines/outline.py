@@ -29,7 +29,7 @@ from torchperf_lint.facts.outlines.modes import evaluation_follows, in_evaluatio
 from torchperf_lint.facts.outlines.notes import Context, Notes
 from torchperf_lint.facts.outlines.once import drops, set_up_once
 from torchperf_lint.facts.outlines.parameter_tests import named_freely, way_past, ways
-from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region
+from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region, new_record
 from torchperf_lint.facts.outlines.returned_parts import several_given_back
 from torchperf_lint.facts.outlines.signatures import (
     annotation_chain,
@@ -116,8 +116,13 @@ class _Outliner:
         if leaves:
             context = self.notes.region(leaves, context, statements, block.test)
         for index, statement in enumerate(statements):
-            self.statement(statement, context)
-            if type(statement) not in _MAY_GUARD_THE_REST:
+            kind = type(statement)
+            handler = _STATEMENTS.get(kind)
+            if handler is None:
+                self.expressions(statement, context)
+            else:
+                handler(self, statement, context)
+            if kind not in _MAY_GUARD_THE_REST:
                 continue
             guard = self.class_flags.guards_the_rest(statement, self.class_of(context))
             if guard is None and isinstance(statement, ast.If):
@@ -131,15 +136,9 @@ class _Outliner:
                 self.blocks.append(_Block(rest, self.notes.region(guard.kind, context, rest, guard.text), inner=False))
                 return
 
-    def statement(self, node: ast.stmt, context: Context) -> None:
-        handler = _STATEMENTS.get(type(node))
-        if handler is None:
-            return self.expressions(node, context)
-        return handler(self, node, context)
-
     def inner_block(self, statements: Sequence[ast.stmt], context: Context, test: str = "") -> None:
         if statements:
-            self.blocks.append(_Block(statements, context.deeper(), inner=True, test=test))
+            self.blocks.append(new_record(_Block, (statements, context.deeper(), True, test)))
 
     def raise_(self, node: ast.Raise, context: Context) -> None:
         """What an error is told happens once, also where the statement ends a function and no block."""
