@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchperf_lint.facts.syntax.syntax import blocks_of
+from torchperf_lint.facts.syntax.syntax import blocks_of, statements_in
 
 
 def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
@@ -49,7 +49,7 @@ def _filled_in(block: Sequence[ast.stmt]) -> set[str]:
 
 
 def _emptied_in(loop: ast.AST) -> Iterator[str]:
-    for node in ast.walk(loop):
+    for node in statements_in(loop):
         if (isinstance(node, ast.Assign) and _empty(node.value)) or isinstance(node, ast.Delete):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.outlines.records import Class, Parameter
 from torchperf_lint.facts.outlines.shape_hints import bare_class
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.expressions_written import as_written
 from torchperf_lint.facts.syntax.literals import is_false, is_none
 from torchperf_lint.patterns import pattern
 
@@ -138,7 +139,7 @@ def annotation_chain(node: ast.expr) -> str:
         if told or isinstance(node, ast.BinOp):
             return told
     if isinstance(node, ast.Subscript) and (holds_tensors(node) or holds_numbers(node)):
-        return ast.unparse(node)
+        return as_written(node)
     name = chain(node)
     return "" if "?" in name else name
 

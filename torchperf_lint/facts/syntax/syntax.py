@@ -187,6 +187,14 @@ def blocks_of(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def statements_in(root: ast.AST) -> list[ast.AST]:
+    """A node, and the statements, handlers and cases below it, breadth first."""
+    nodes = [root]
+    for node in nodes:
+        nodes += blocks_of(node)
+    return nodes
+
+
 def first_part(node: ast.expr) -> ast.expr:
     """`a` of `a, b`; of anything else, and of the empty `()`, the expression itself."""
     return node.elts[0] if isinstance(node, ast.Tuple) and node.elts else node
