@@ -30,6 +30,7 @@ class Expressions:
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
+        self._lambdas = "lambda" in notes.names.text
         self._kept = self._called = _NONE
         """Of one expression: the lambdas that calls keep for later, and what is called."""
 
@@ -86,10 +87,10 @@ class Expressions:
         notes, function, callee = self.notes, node.func, chain(node.func)
         line, column = notes.at(node.lineno, node.col_offset)
         notes.out.calls.append(new_record(Call, (callee, line, column, context.region, context.function)))
-        given = [*node.args, *[keyword.value for keyword in node.keywords]]
+        given = [*node.args, *[keyword.value for keyword in node.keywords]] if node.keywords else node.args
         if given:
             self._given(node, callee, context)
-            if ast.Lambda in map(type, given) and keeps_lambdas(callee):
+            if self._lambdas and ast.Lambda in map(type, given) and keeps_lambdas(callee):
                 self._kept = self._kept.union(each for each in given if type(each) is ast.Lambda)
         if type(function) is not ast.Attribute or type(function.value) is not ast.Name:
             return [function, *given]
@@ -105,8 +106,9 @@ class Expressions:
             notes.mention(named, node, context)
         if not args:
             return
-        for named in moved_beside(node):
-            notes.mention(named, node, context)
+        if len(args) == 1:
+            for named in moved_beside(node):
+                notes.mention(named, node, context)
         if type(args[0]) is ast.Name:
             self._operand(args[0].id, callee, node, context)
         held = appended(node, callee, notes.names) if callee.endswith(".append") else None
@@ -156,8 +158,10 @@ class Expressions:
         parts: list[ast.AST | Context] = []
         for value in node.values:
             parts += [value, context]
-            guard = guards.guard(value) if isinstance(node.op, ast.And) else None
-            if guard is not None and not guard.otherwise and value is not node.values[-1]:
+            if isinstance(node.op, ast.Or) or value is node.values[-1]:
+                continue
+            guard = guards.guard(value)
+            if guard is not None and not guard.otherwise:
                 rest = node.values[node.values.index(value) + 1 :]
                 context = self.notes.region(guard.kind, context, rest, guard.text)
         return parts

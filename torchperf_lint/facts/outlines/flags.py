@@ -44,7 +44,9 @@ def _name(node: ast.expr) -> str:
     """`save` and `self.save`, which a method may set for itself; empty for all else."""
     if isinstance(node, ast.Name):
         return node.id
-    return f"{node.value.id}.{node.attr}" if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return ""
 
 
 def _asked(value: ast.expr) -> ast.expr | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from torchperf_lint.facts.outlines.signatures import defaulted, iterated
+from torchperf_lint.facts.outlines.signatures import Defaults, iterated
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 
@@ -72,7 +72,7 @@ class Names:
         self.imports = imports
         self.text = text
         self._asked: dict[str, str] = {}
-        self.made: set[str] = set()
+        self.bound: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
         self._made_in_blocks = _made_in_blocks(lines)
         self._imported_in_blocks = frozenset(
@@ -111,7 +111,7 @@ class Names:
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""
         if value.endswith("()") and _MADE.match(value) and self.known(value.partition(".")[0].partition("(")[0]):
-            self.made.add(name)
+            self.bound.add(name)
 
     def known(self, name: str) -> bool:
         """Whether a plain name is defined in the file, or imported from anywhere but a library of numbers."""
@@ -122,15 +122,16 @@ class Names:
 
     def _is_made_in_a_block(self, name: str) -> bool:
         """Whether a name is bound to an object in a block, `if args.ema: ema = Average(model)`, of a known class."""
-        made = self._made_in_blocks.get(name)
-        return made is not None and any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
+        return any(self.known(cls) or cls in self._imported_in_blocks for cls in self._made_in_blocks[name])
 
     def chain(self, node: ast.expr) -> str:
         """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""
         kind = type(node)
         if kind is ast.Name:
             name: str = node.id  # type: ignore[attr-defined]
-            return name if name in self.made or self.known(name) or self._is_made_in_a_block(name) else ""
+            if name in self.bound or self.known(name):
+                return name
+            return name if name in self._made_in_blocks and self._is_made_in_a_block(name) else ""
         if kind is ast.Call:
             made = self.chain(node.func)  # type: ignore[attr-defined]
             return f"{made}()" if made else ""
@@ -139,9 +140,14 @@ class Names:
         head, name = node.value.id, node.attr  # type: ignore[attr-defined]
         return f"{head}.{name}" if (name in self.defined if head == "self" else self.known(head)) else ""
 
+    def made(self, node: ast.expr) -> str:
+        """The chain of a call of a class, `Average(model)`; empty for all else."""
+        named = self.chain(node)
+        return named if named and _MADE.match(chain(node)) else ""
+
 
 def _made_in_blocks(lines: str) -> dict[str, set[str]]:
-    """The names that stand alone on an indented line before `= Average(...)`, and the classes of what they are bound to.
+    """The names that stand alone on an indented line before `= Average(...)`, with the classes of what they stand for.
 
     An outline reads what stands in blocks after what follows them.
     """
@@ -173,11 +179,11 @@ def handed_over(node: ast.Call, callee: str, names: Names) -> list[Named]:
     if "?" in callee:
         return found
     for i, argument in enumerate(args):
-        if type(argument) in _HOLDING:
-            found += [("given", c, f"{i}:{callee}") for c in _functions_in(argument, names)]
+        for c in _functions_in(argument, names) if type(argument) in _HOLDING else ():
+            found.append(("given", c, f"{i}:{callee}"))
     for keyword in node.keywords:
-        if keyword.arg and type(keyword.value) in _HOLDING:
-            found += [("given", c, f"{keyword.arg}:{callee}") for c in _functions_in(keyword.value, names)]
+        for c in _functions_in(keyword.value, names) if keyword.arg and type(keyword.value) in _HOLDING else ():
+            found.append(("given", c, f"{keyword.arg}:{callee}"))
     return found
 
 
@@ -210,9 +216,9 @@ def _every_batch(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _EVERY_BATCH
 
 
-def defaults_of(args: ast.arguments, names: Names) -> Iterator[tuple[str, str]]:
+def defaults_of(defaults: Defaults, names: Names) -> Iterator[tuple[str, str]]:
     """(parameter, chain) of each function that a parameter's default names."""
-    for parameter, default in defaulted(args):
+    for parameter, default in defaults:
         if type(default) in _HOLDING:
             yield from ((parameter, found) for found in _functions_in(default, names))
 
@@ -222,11 +228,12 @@ def _functions_in(node: ast.expr, names: Names) -> list[str]:
     also objects that are made there, `[Accuracy(), Logger(path)]`."""
     kind = type(node)
     if kind is ast.Name or kind is ast.Attribute:
-        chains = [names.chain(node)]
-    elif kind is ast.Call:
-        chains = [bound_functions(node) or (names.chain(node) if _MADE.match(chain(node)) else "")]
-    else:
-        chains = [names.chain(element) for element in node.elts[:_MOST]]  # type: ignore[attr-defined]
+        named = names.chain(node)
+        return [named] if named else []
+    if kind is ast.Call:
+        named = bound_functions(node) or names.made(node)
+        return [named] if named else []
+    chains = [names.chain(element) for element in node.elts[:_MOST]]  # type: ignore[attr-defined]
     return [found for found in chains if found]
 
 
@@ -294,8 +301,7 @@ def appended(node: ast.Call, callee: str, names: Names) -> tuple[ast.expr, str] 
         # Attributes hold what a method was handed; a local list of a local name is mostly one of numbers.
         held = element.id if callee.startswith("self.") else ""
     else:
-        made = chain(element) if isinstance(element, ast.Call) else ""
-        held = names.chain(element) if _MADE.match(made) else ""
+        held = names.made(element) if isinstance(element, ast.Call) else ""
     return (function.value, TABLE + held) if held else None
 
 

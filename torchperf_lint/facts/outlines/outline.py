@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
@@ -34,6 +35,7 @@ from torchperf_lint.facts.outlines.returned_parts import several_given_back
 from torchperf_lint.facts.outlines.signatures import (
     annotation_chain,
     decorators,
+    defaulted,
     off_by_default,
     on_by_default,
     parameters,
@@ -95,10 +97,11 @@ class _Outliner:
         self.blocks.append(_Block(tree.body, Context(0, -1, 0, 0), inner=False))
         while self.blocks:
             self.block(self.blocks.pop())
-        out.regions = [self.over_what(region) for region in out.regions]
-        out.calls.sort(key=lambda call: (call.line, call.column))
+        if self.assignments.iterators:
+            out.regions = [self.over_what(region) for region in out.regions]
+        out.calls.sort(key=attrgetter("line", "column"))
         out.returns = [(function, value) for _, function, value in sorted(self.returned)]
-        out.bindings.sort(key=lambda binding: binding.line)
+        out.bindings.sort(key=attrgetter("line"))
         return out
 
     def over_what(self, region: Region) -> Region:
@@ -178,13 +181,14 @@ class _Outliner:
                 annotation_chain(node.returns) if node.returns is not None else "",
             )
         )
-        self.off_by_default[index] = off_by_default(node.args)
-        self.on_by_default[index] = on_by_default(node.args)
+        defaults = defaulted(node.args)
+        self.off_by_default[index] = off_by_default(defaults)
+        self.on_by_default[index] = on_by_default(defaults)
         self.bodies[index] = node.body
         event = listens(node.decorator_list)
         if event is not None:
             self.notes.mention(("event", node.name, event), node, context)
-        for parameter, named in defaults_of(node.args, self.notes.names):
+        for parameter, named in defaults_of(defaults, self.notes.names):
             self.notes.mention(("default", named, parameter), node, inside._replace(function=index))
         for name in documented(node):
             self.notes.mention(("documented", name, node.name), node, inside._replace(function=index))
