@@ -16,7 +16,9 @@ def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
 
     A loop keeps its names from turn to turn, unless it sets them back itself; a function's call does not.
     """
-    missing = missing_names(node.test) & _filled_in(node.body)
+    missing = missing_names(node.test)
+    if missing:
+        missing &= _filled_in(node.body)
     if not missing:
         return False
     loop = _innermost_loop(body, node)

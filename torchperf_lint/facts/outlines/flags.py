@@ -14,9 +14,13 @@ class Flags:
 
     def __init__(self) -> None:
         self._due: dict[tuple[int, str], bool] = {}
+        self._some = False
+        """Whether any name has been due so far; in most files none ever is."""
 
     def of(self, test: ast.expr, function: int) -> guards.Guard | None:
         """What a test of flags holds back: `if save:`, `if save and rank == 0:` or `if save or last:`."""
+        if not self._some:
+            return None
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
         told = [bool(self._due.get((function, _name(part)))) for part in parts]
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
@@ -31,6 +35,7 @@ class Flags:
             return  # `save = False` before the loop
         test = _asked(value) if type(value) in _MAY_ASK else None
         due = test is not None and guards.is_cadence(test)
+        self._some = self._some or due
         for target in targets:
             if name := _name(target):
                 self._due[function, name] = due and self._due.get((function, name), True)

@@ -288,13 +288,14 @@ def _kind_of_one(test: ast.expr) -> str | None:
     told = set(map(_kind_by_name, names_among(nodes)))
     if has_modulus(nodes) or _is_met_seldom(test) or (_is_throttle(nodes) and not _is_time_left(test)):
         told.add("cadence")
-    return next((kind for kind in _KINDS if kind in told), None)
+    told.discard(None)
+    return min(told, key=_KINDS.index, default=None)
 
 
 def _is_met_seldom(test: ast.expr) -> bool:
     """Whether a comparison holds on few turns of a loop, each of its own kind: `step == 0`, `step < 5`."""
     asked = _SELDOM.get(type(test.ops[0]), ()) if isinstance(test, ast.Compare) else ()
-    return any(holds(test) for holds in asked)
+    return any(holds(test) for holds in asked) if asked else False
 
 
 _EQUAL = (is_single_turn, is_one_length, is_rare_state)
