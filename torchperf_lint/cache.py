@@ -53,7 +53,7 @@ from torchperf_lint.facts.outlines import (
     unit_intervals,
 )
 from torchperf_lint.facts.outlines.records import Outline
-from torchperf_lint.facts.syntax import chains, conditions, literals, operands, syntax
+from torchperf_lint.facts.syntax import chains, conditions, expressions_written, literals, operands, syntax
 from torchperf_lint.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -182,6 +182,7 @@ def _made_by() -> str:
     makers = (
         outline,
         expressions,
+        expressions_written,
         filled_elsewhere,
         filled_globals,
         filled_names,

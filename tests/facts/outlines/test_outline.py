@@ -10,7 +10,7 @@ import pytest
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.outlines.outline import outline
 from torchperf_lint.facts.outlines.records import from_json, to_json
-from torchperf_lint.facts.outlines.signatures import annotation_chain, iterated, off_by_default, parameters
+from torchperf_lint.facts.outlines.signatures import annotation_chain, defaulted, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import MAX_DEPTH
 
@@ -390,13 +390,13 @@ def test_parameters_leave_out_the_stars():
 
 
 def test_off_by_default_are_none_and_false():
-    found = off_by_default(arguments("a, b=None, c=False, d=0, e=True, *, f=None, g, h=False, i=''"))
+    found = off_by_default(defaulted(arguments("a, b=None, c=False, d=0, e=True, *, f=None, g, h=False, i=''")))
     assert found == {"b", "c", "f", "h"}
 
 
 def test_what_a_trainer_counts_for_its_loss_is_given():
     arguments_of = arguments("model, inputs, return_outputs=False, num_items_in_batch=None")
-    assert off_by_default(arguments_of) == {"return_outputs"}
+    assert off_by_default(defaulted(arguments_of)) == {"return_outputs"}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ _INFINITE = pattern(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.i
 
 
 _WARNS = frozenset({"warn", "warning", "error", "warning_once", "warn_once"})
+_SPEAKING = (ast.Expr, ast.If)
 _LIMIT = ast.Gt | ast.GtE | ast.Lt | ast.LtE
 
 
@@ -26,6 +27,8 @@ def tells_of_an_anomaly(node: ast.If) -> bool:
     Nor to warn that often, of whatever is beyond a limit: `if abs(loss) > high: logger.warning(...)`. What a branch
     does beside its warning, to get over what it warns of, is meant to run no more often than that.
     """
+    if not any(isinstance(statement, _SPEAKING) for statement in node.body):
+        return False  # most branches, which only compute
     nodes = walked(node.test)
     if has_modulus(nodes):
         return False

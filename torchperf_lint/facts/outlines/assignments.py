@@ -29,19 +29,20 @@ class Assignments:
 
     def assigned(self, node: ast.Assign, context: Context) -> None:
         """`a = b = value`, and what that makes of each name."""
-        self.flags.note(node.targets, node.value, context.function)
-        choice = node.value if isinstance(node.value, ast.IfExp) else None
-        bar = shown_at_will(choice) if choice is not None else None
-        chosen = bar or (on_cuda(choice) if choice is not None else None)
-        value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
-        if self.notes.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
+        given = node.value
+        kind = type(given)
+        self.flags.note(node.targets, given, context.function)
+        bar = shown_at_will(given) if isinstance(given, ast.IfExp) else None
+        chosen = bar or (on_cuda(given) if isinstance(given, ast.IfExp) else None)
+        value = bound_functions(given) or chain(given) if chosen is None else chain(chosen)
+        if kind is ast.Name and self.notes.out.regions[context.region].kind == "elsewhere":
             value = "?"  # the function for other devices
         elif context.function == 0 and context.class_index < 0:
-            value = aliased_class(node.value) or value
-        parts = parts_made(node.value) if type(node.value) in MAKING else None
+            value = aliased_class(given) or value
+        parts = parts_made(given) if kind in MAKING else None
         for target in node.targets:
-            if isinstance(target, ast.Tuple | ast.List):
-                self._unpacked(target, node.value, value, context)
+            if isinstance(target, (ast.Tuple, ast.List)):
+                self._unpacked(target, given, value, context)
                 continue
             if "?" not in value:
                 self.notes.bind(target, value, context)
@@ -49,13 +50,13 @@ class Assignments:
                 self.notes.bind(target, parts, context)
             if isinstance(target, ast.Name):
                 self.notes.names.binds(target.id, value)
-            if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
-                self.iterators[context.function, target.id] = iterated(bar or node.value)
-        self.expressions(node, self._named_lambda(node, context))
+                if is_iteration(value) and last_part(value) != "next":
+                    self.iterators[context.function, target.id] = iterated(bar or given)
+        self.expressions(node, self._named_lambda(node, context) if kind is ast.Lambda else context)
 
     def _named_lambda(self, node: ast.Assign, context: Context) -> Context:
         """The region of a lambda that a name of the module or of a function stands for; else the code around."""
-        target = node.targets[0] if len(node.targets) == 1 and isinstance(node.value, ast.Lambda) else None
+        target = node.targets[0] if len(node.targets) == 1 else None
         if not isinstance(target, ast.Name) or (context.function == 0 and context.class_index >= 0):
             return context
         return self.notes.region(NAMED, context, [node.value], target.id)

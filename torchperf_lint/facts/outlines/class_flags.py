@@ -18,7 +18,7 @@ from torchperf_lint.facts.outlines.kept_parameters import keeping
 from torchperf_lint.facts.outlines.unit_intervals import UnitIntervals
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.conditions import short, words
-from torchperf_lint.facts.syntax.syntax import nodes_of
+from torchperf_lint.facts.syntax.syntax import statements_in
 
 
 class ClassFlags:
@@ -33,7 +33,7 @@ class ClassFlags:
         self.intervals.note(number, node)
         refused, flags = set(_refused(node)), set(_class_flags(node))
         if flags:
-            flags -= {chain(t) for n in nodes_of(node) if isinstance(n, ast.Assign) for t in n.targets}
+            flags -= {chain(t) for n in statements_in(node) if isinstance(n, ast.Assign) for t in n.targets}
         if refused or flags:
             self._down[number] = frozenset(refused | flags)
 

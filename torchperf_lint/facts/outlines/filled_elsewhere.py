@@ -49,8 +49,10 @@ class Filling:
     def fill(self, node: ast.If, class_index: int, around: Sequence[ast.stmt]) -> bool:
         """Whether a branch calls, come what may, a method of its own object that sets what the test found missing."""
         methods = self._methods.get(class_index, {})
+        if not methods:
+            return False
         missing, flag = _missing_in(node.test), _flag_in(node.test)
-        if not methods or not (missing or flag):
+        if not (missing or flag):
             return False
         bodies = [self._body(methods[name].body) for name in _own_calls(node.body) if name in methods]
         kept = [value for body in bodies for value in body.surely(missing or flag)]
@@ -61,8 +63,10 @@ class Filling:
     def fills_behind(self, node: ast.If, around: Sequence[ast.stmt]) -> bool:
         """Whether what a branch makes is kept further down, come what may, as what its test found missing."""
         missing = _missing_in(node.test)
+        if not missing:
+            return False
         made = {t.id for s in node.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
-        if not missing or not made:
+        if not made:
             return False
         kept = self._body(around).surely(missing, node.end_lineno or 0)
         return any(isinstance(v, ast.Name) and v.id in made for v in kept) and self._stays(missing, around)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchperf_lint.facts.syntax.syntax import blocks_of
+from torchperf_lint.facts.syntax.syntax import blocks_of, statements_in
 
 
 def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
@@ -16,7 +16,9 @@ def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
 
     A loop keeps its names from turn to turn, unless it sets them back itself; a function's call does not.
     """
-    missing = missing_names(node.test) & _filled_in(node.body)
+    missing = missing_names(node.test)
+    if missing:
+        missing &= _filled_in(node.body)
     if not missing:
         return False
     loop = _innermost_loop(body, node)
@@ -49,7 +51,7 @@ def _filled_in(block: Sequence[ast.stmt]) -> set[str]:
 
 
 def _emptied_in(loop: ast.AST) -> Iterator[str]:
-    for node in ast.walk(loop):
+    for node in statements_in(loop):
         if (isinstance(node, ast.Assign) and _empty(node.value)) or isinstance(node, ast.Delete):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 

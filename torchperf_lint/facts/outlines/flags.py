@@ -14,9 +14,13 @@ class Flags:
 
     def __init__(self) -> None:
         self._due: dict[tuple[int, str], bool] = {}
+        self._some = False
+        """Whether any name has been due so far; in most files none ever is."""
 
     def of(self, test: ast.expr, function: int) -> guards.Guard | None:
         """What a test of flags holds back: `if save:`, `if save and rank == 0:` or `if save or last:`."""
+        if not self._some:
+            return None
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
         told = [bool(self._due.get((function, _name(part)))) for part in parts]
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
@@ -29,18 +33,25 @@ class Flags:
         """Keep whether an assignment binds a name to a test of a cadence."""
         if isinstance(value, ast.Constant) and not value.value:
             return  # `save = False` before the loop
+        test = _asked(value) if type(value) in _MAY_ASK else None
+        due = test is not None and guards.is_cadence(test)
+        self._some = self._some or due
         for target in targets:
-            name = _name(target)
-            if name:
-                key, test = (function, name), _asked(value)
-                self._due[key] = test is not None and guards.is_cadence(test) and self._due.get(key, True)
+            if name := _name(target):
+                self._due[function, name] = due and self._due.get((function, name), True)
+
+
+_MAY_ASK = frozenset({ast.Call, ast.IfExp, ast.UnaryOp, ast.Compare, ast.BoolOp})
+"""Expressions that may be the test of a cadence."""
 
 
 def _name(node: ast.expr) -> str:
     """`save` and `self.save`, which a method may set for itself; empty for all else."""
+    if isinstance(node, ast.Name):
+        return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+    return ""
 
 
 def _asked(value: ast.expr) -> ast.expr | None:

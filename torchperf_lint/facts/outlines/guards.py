@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -123,18 +123,13 @@ def is_cuda_asked_for(test: ast.expr, off_by_default: frozenset[str]) -> bool:
 def _guard(test: ast.expr) -> Guard | None:
     if isinstance(test, ast.Constant):
         return Guard("raise", short(words(test)), otherwise=bool(test.value))
-    waits = waits_for_a_count(test)
-    if waits is not None:
-        return Guard("cadence", short(words(test)), otherwise=waits)
-    old = runs_with_old_torch(test)
-    if old is not None:
-        return Guard("elsewhere", short(words(test)), otherwise=not old)
-    other = is_any_other_turn(test)
-    if other is not None:
-        return Guard("cadence", short(words(test)), otherwise=other)
-    if is_finite_check(test):
+    bare, negated = without_not(test)
+    found = _of_turns(test) if isinstance(bare, _COUNTING) else None
+    if found is not None:
+        return found
+    if isinstance(bare, ast.Call) and is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
-    test, negated = without_not(test)
+    test = bare
     if counts_anomalies(test):
         return Guard("except", short(words(test)), negated)
     if says_cuda(test):
@@ -147,6 +142,21 @@ def _guard(test: ast.expr) -> Guard | None:
     if is_unequal_modulus(test) or (kind == "elsewhere" and is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
+
+
+_COUNTING = (ast.Compare, ast.BoolOp)
+
+
+def _of_turns(test: ast.expr) -> Guard | None:
+    """What a comparison with a count, or with the version of torch, makes of its block."""
+    waits = waits_for_a_count(test)
+    if waits is not None:
+        return Guard("cadence", short(words(test)), otherwise=waits)
+    old = runs_with_old_torch(test)
+    if old is not None:
+        return Guard("elsewhere", short(words(test)), otherwise=not old)
+    other = is_any_other_turn(test)
+    return Guard("cadence", short(words(test)), otherwise=other) if other is not None else None
 
 
 def tests_itself(test: ast.expr) -> Guard | None:
@@ -164,6 +174,8 @@ def is_cadence(test: ast.expr) -> bool:
 
 def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
+    if not off_by_default:
+        return False
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return any(_asked_for(part) in off_by_default for part in parts)
 
@@ -191,12 +203,16 @@ def _asked_for(test: ast.expr) -> str:
     return ""
 
 
+_ENDS = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+_SKIPS = (ast.Continue, ast.Return)
+
+
 def guards_the_rest(statement: ast.stmt) -> Guard | None:
     """`if step % n != 0: continue` makes the rest of its block rare; after `raise` and `assert False` nothing runs.
 
     After `with ignored(...): return f(x)` something runs only where an exception was swallowed.
     """
-    if isinstance(statement, ast.Raise | ast.Return | ast.Continue | ast.Break):
+    if isinstance(statement, _ENDS):
         return Guard("raise", f"after `{type(statement).__name__.lower()}`")
     if isinstance(statement, ast.With | ast.AsyncWith):
         return Guard("except", "after a `with` that returns") if isinstance(statement.body[-1], ast.Return) else None
@@ -204,7 +220,7 @@ def guards_the_rest(statement: ast.stmt) -> Guard | None:
         return Guard("raise", "assert False")
     if not isinstance(statement, ast.If) or statement.orelse:
         return None
-    if not isinstance(statement.body[-1], ast.Continue | ast.Return):
+    if not isinstance(statement.body[-1], _SKIPS):
         return None
     # What comes after `if a or b: return` runs only where neither holds.
     either = statement.test.values if isinstance(statement.test, ast.BoolOp) else [statement.test]
@@ -218,12 +234,13 @@ def guards_the_rest(statement: ast.stmt) -> Guard | None:
 
 
 def _kind(test: ast.expr) -> str | None:
-    conjuncts = test.values if isinstance(test, ast.BoolOp) else [test]
-    kinds = [_kind_of_one(part) for part in conjuncts]
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        # `step % n == 0 or last_batch`: rare only when every way in is rare.
-        return kinds[0] if all(kinds) else _dominant_or(test, kinds)
-    return next((kind for kind in kinds if kind), None)
+    if not isinstance(test, ast.BoolOp):
+        return _kind_of_one(test)
+    if isinstance(test.op, ast.And):
+        return next(filter(None, map(_kind_of_one, test.values)), None)
+    # `step % n == 0 or last_batch`: rare only when every way in is rare.
+    kinds = [_kind_of_one(part) for part in test.values]
+    return kinds[0] if all(kinds) else _dominant_or(test, kinds)
 
 
 def _dominant_or(test: ast.BoolOp, kinds: Sequence[str | None]) -> str | None:
@@ -265,16 +282,35 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return None
     if isinstance(test, ast.Name) and test.id in _LOG_FLAGS:
         return "cadence"
-    nodes = walked(test)
-    told = {_kind_by_name(name) for name in names_among(nodes)}
-    if names_another_device(test):
+    if isinstance(test, ast.Compare) and names_another_device(test):
         return None if is_negative(test) else "elsewhere"
-    throttled = _is_throttle(nodes) and not _is_time_left(test)
-    counted = has_modulus(nodes) or is_single_turn(test) or is_at_the_end(test) or outgrows_a_cache(test)
-    counted = counted or gathers_a_handful(test) or is_among_the_first(test)
-    if counted or is_one_length(test) or is_rare_state(test) or throttled:
+    nodes = walked(test)
+    told = set(map(_kind_by_name, names_among(nodes)))
+    if has_modulus(nodes) or _is_met_seldom(test) or (_is_throttle(nodes) and not _is_time_left(test)):
         told.add("cadence")
-    return next((kind for kind in _KINDS if kind in told), None)
+    told.discard(None)
+    return min(told, key=_KINDS.index, default=None)
+
+
+def _is_met_seldom(test: ast.expr) -> bool:
+    """Whether a comparison holds on few turns of a loop, each of its own kind: `step == 0`, `step < 5`."""
+    asked = _SELDOM.get(type(test.ops[0]), ()) if isinstance(test, ast.Compare) else ()
+    return any(holds(test) for holds in asked) if asked else False
+
+
+_EQUAL = (is_single_turn, is_one_length, is_rare_state)
+_GREATER = (is_at_the_end, outgrows_a_cache, is_among_the_first)
+_LESS = (outgrows_a_cache, gathers_a_handful, is_among_the_first)
+_SELDOM: dict[type[ast.cmpop], tuple[Callable[[ast.expr], bool], ...]] = {
+    ast.Eq: _EQUAL,
+    ast.In: (is_single_turn,),
+    ast.Is: (is_rare_state,),
+    ast.Gt: _GREATER,
+    ast.GtE: _GREATER,
+    ast.Lt: _LESS,
+    ast.LtE: _LESS,
+}
+"""Operator of a comparison -> the tests that it may be."""
 
 
 def _asks_for_frequencies(test: ast.expr) -> bool:
@@ -322,8 +358,7 @@ def _kind_by_name(name: str) -> str | None:
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
-    calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    return any((f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in _CLOCKS for f in calls)
+    return any(name_of(node.func) in _CLOCKS for node in nodes if isinstance(node, ast.Call))
 
 
 def _is_time_left(test: ast.expr) -> bool:

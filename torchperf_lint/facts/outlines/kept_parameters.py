@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import nodes_of
+from torchperf_lint.facts.syntax.syntax import statements_in
 
 
 def keeping(node: ast.ClassDef, name: str) -> Iterator[str]:
     """The attributes of `self` that are bound to a plain name, and to nothing else in the class."""
     bound: dict[str, list[ast.expr]] = {}
-    for statement in (n for n in nodes_of(node) if isinstance(n, ast.Assign)):
-        for target in statement.targets:
-            bound.setdefault(chain(target), []).append(statement.value)
+    for statement in statements_in(node):
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            bound.setdefault(chain(target), []).append(statement.value)  # type: ignore[attr-defined]
     for kept, values in bound.items():
         if kept.startswith("self.") and all(isinstance(v, ast.Name) and v.id == name for v in values):
             yield kept

@@ -21,6 +21,7 @@ from torchperf_lint.patterns import pattern
 
 _STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
+_MAY_ANSWER = (ast.Return, ast.If)
 _MODE = pattern(r"^(?:is_)?train(?:ing)?(?:_mode)?$")
 
 
@@ -29,7 +30,9 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt], body: Sequence[ast
 
     The body is that of its function, which says whether a plain name is one of the module's.
     """
-    if not isinstance(statement, ast.If) or statement.orelse or _is_of_a_mode(statement.test):
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], _MAY_ANSWER):
+        return None
+    if _is_of_a_mode(statement.test):
         return None
     if _stays(statement, rest, body):
         return Guard("once", short(words(statement.test)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
-from torchperf_lint.facts.outlines.signatures import defaulted, iterated
+from torchperf_lint.facts.outlines.signatures import Defaults, iterated
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.patterns import pattern
 
@@ -32,9 +33,10 @@ _EVERY_BATCH = frozenset(
 _DEFINED = pattern(r"\n[ \t]*(?:async +def|def|class) +(\w+)")
 """With the newline before it, as are all that begin a line: that is sought faster than the start of every line."""
 _PROPERTY = pattern(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
-_MADE_HERE = (".{} =", ".{}:", "self.{}, self.")
+_MADE_HERE = pattern(r"\.(\w+)(?: =|:)")
+_MADE_BESIDE = pattern(r"self\.(\w+)(?=, self\.)")
 """How a file writes what it makes an attribute of objects."""
-_IN_A_CLASS = r"\n[ \t]+{0}(?: =(?! self\.{0}\b)|:)"
+_IN_A_CLASS = pattern(r"\n[ \t]+(\w+)(?: =(?! self\.\1\b)|:)")
 """How it writes one of a class, `name = value` or `name: type`; not `name = self.name`, which reads it."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
 """Attributes of modules that give what is there already."""
@@ -44,8 +46,8 @@ MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
 """What may make a list of objects."""
 _MADE = pattern(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
 """A call of a class, by the case of its name, and of what gives a module back."""
-_MADE_IN_BLOCK = pattern(r"\n[ \t]+(\w+) *= *(?:\w+\.)?(_?[A-Z]\w*)\(")
-"""`    ema = Average(...)`: an outline reads what stands in blocks after what follows them."""
+_MADE_OF = pattern(r"= *(?:\w+\.)?(_?[A-Z]\w*)\(")
+"""`= Average(`, sought by the one sign that few lines have."""
 _IMPORTED_IN_BLOCK = pattern(r"\n[ \t]+from +(\.*\w*)[\w.]* +import +([^\n#]+)")
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
@@ -69,12 +71,10 @@ class Names:
         self.defined = frozenset(_DEFINED.findall(lines)) - self.properties
         self.imports = imports
         self.text = text
-        self._may_be: dict[str, bool] = {}
-        self.made: set[str] = set()
+        self._asked: dict[str, str] = {}
+        self.bound: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
-        self._made_in_blocks: dict[str, set[str]] = {}
-        for name, cls in _MADE_IN_BLOCK.findall(lines):
-            self._made_in_blocks.setdefault(name, set()).add(cls)
+        self._made_in_blocks = _made_in_blocks(lines)
         self._imported_in_blocks = frozenset(
             name
             for head, names in _IMPORTED_IN_BLOCK.findall(lines)
@@ -82,24 +82,36 @@ class Names:
             for name in re.findall(r"\w+", names)
         )
 
-    def may_be_property(self, name: str) -> bool:
-        """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
-        if name not in self._may_be:
-            here = name in self.defined or name in _OF_MODULES or self._is_made_here(name)
-            self._may_be[name] = name in self.properties or not here
-        return self._may_be[name]
+    def of_self(self, name: str) -> str:
+        """What `self.name` may name: a property of the file, or of a class elsewhere that a class derives from; a
+        method of the file; or nothing of these, ""."""
+        kind = self._asked.get(name)
+        if kind is None:
+            kind = self._asked[name] = self._kind(name)
+        return kind
 
-    def _is_made_here(self, name: str) -> bool:
-        """Whether the file gives objects or classes an attribute of that name."""
-        if any(form.format(name) in self.text for form in _MADE_HERE):
-            return True
-        written = f" {name} =" in self.text or f" {name}:" in self.text
-        return written and re.search(_IN_A_CLASS.format(name), self._lines) is not None
+    def _kind(self, name: str) -> str:
+        if name in self.properties:
+            return "property"
+        if name in self.defined:
+            return "method"
+        here = name in _OF_MODULES or name in self._made_here or name in self._of_classes
+        return "" if here else "property"
+
+    @cached_property
+    def _made_here(self) -> frozenset[str]:
+        """What the file makes an attribute of objects."""
+        return frozenset(_MADE_HERE.findall(self.text) + _MADE_BESIDE.findall(self.text))
+
+    @cached_property
+    def _of_classes(self) -> frozenset[str]:
+        """What the file makes an attribute of classes."""
+        return frozenset(_IN_A_CLASS.findall(self._lines))
 
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""
-        if _MADE.match(value) and self.known(value.partition(".")[0].partition("(")[0]):
-            self.made.add(name)
+        if value.endswith("()") and _MADE.match(value) and self.known(value.partition(".")[0].partition("(")[0]):
+            self.bound.add(name)
 
     def known(self, name: str) -> bool:
         """Whether a plain name is defined in the file, or imported from anywhere but a library of numbers."""
@@ -110,15 +122,16 @@ class Names:
 
     def _is_made_in_a_block(self, name: str) -> bool:
         """Whether a name is bound to an object in a block, `if args.ema: ema = Average(model)`, of a known class."""
-        made = self._made_in_blocks.get(name)
-        return made is not None and any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
+        return any(self.known(cls) or cls in self._imported_in_blocks for cls in self._made_in_blocks[name])
 
     def chain(self, node: ast.expr) -> str:
         """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""
         kind = type(node)
         if kind is ast.Name:
             name: str = node.id  # type: ignore[attr-defined]
-            return name if name in self.made or self.known(name) or self._is_made_in_a_block(name) else ""
+            if name in self.bound or self.known(name):
+                return name
+            return name if name in self._made_in_blocks and self._is_made_in_a_block(name) else ""
         if kind is ast.Call:
             made = self.chain(node.func)  # type: ignore[attr-defined]
             return f"{made}()" if made else ""
@@ -126,6 +139,25 @@ class Names:
             return ""
         head, name = node.value.id, node.attr  # type: ignore[attr-defined]
         return f"{head}.{name}" if (name in self.defined if head == "self" else self.known(head)) else ""
+
+    def made(self, node: ast.expr) -> str:
+        """The chain of a call of a class, `Average(model)`; empty for all else."""
+        named = self.chain(node)
+        return named if named and _MADE.match(chain(node)) else ""
+
+
+def _made_in_blocks(lines: str) -> dict[str, set[str]]:
+    """The names that stand alone on an indented line before `= Average(...)`, with the classes of what they stand for.
+
+    An outline reads what stands in blocks after what follows them.
+    """
+    found: dict[str, set[str]] = {}
+    for made in _MADE_OF.finditer(lines):
+        before = lines[lines.rfind("\n", 0, made.start()) + 1 : made.start()]
+        name = before.lstrip(" \t").rstrip(" ")
+        if before[:1] in (" ", "\t") and name.isidentifier():
+            found.setdefault(name, set()).add(made.group(1))
+    return found
 
 
 def handed_over(node: ast.Call, callee: str, names: Names) -> list[Named]:
@@ -147,11 +179,11 @@ def handed_over(node: ast.Call, callee: str, names: Names) -> list[Named]:
     if "?" in callee:
         return found
     for i, argument in enumerate(args):
-        if type(argument) in _HOLDING:
-            found += [("given", c, f"{i}:{callee}") for c in _functions_in(argument, names)]
+        for c in _functions_in(argument, names) if type(argument) in _HOLDING else ():
+            found.append(("given", c, f"{i}:{callee}"))
     for keyword in node.keywords:
-        if keyword.arg and type(keyword.value) in _HOLDING:
-            found += [("given", c, f"{keyword.arg}:{callee}") for c in _functions_in(keyword.value, names)]
+        for c in _functions_in(keyword.value, names) if keyword.arg and type(keyword.value) in _HOLDING else ():
+            found.append(("given", c, f"{keyword.arg}:{callee}"))
     return found
 
 
@@ -184,9 +216,9 @@ def _every_batch(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _EVERY_BATCH
 
 
-def defaults_of(args: ast.arguments, names: Names) -> Iterator[tuple[str, str]]:
+def defaults_of(defaults: Defaults, names: Names) -> Iterator[tuple[str, str]]:
     """(parameter, chain) of each function that a parameter's default names."""
-    for parameter, default in defaulted(args):
+    for parameter, default in defaults:
         if type(default) in _HOLDING:
             yield from ((parameter, found) for found in _functions_in(default, names))
 
@@ -196,11 +228,12 @@ def _functions_in(node: ast.expr, names: Names) -> list[str]:
     also objects that are made there, `[Accuracy(), Logger(path)]`."""
     kind = type(node)
     if kind is ast.Name or kind is ast.Attribute:
-        chains = [names.chain(node)]
-    elif kind is ast.Call:
-        chains = [bound_functions(node) or (names.chain(node) if _MADE.match(chain(node)) else "")]
-    else:
-        chains = [names.chain(element) for element in node.elts[:_MOST]]  # type: ignore[attr-defined]
+        named = names.chain(node)
+        return [named] if named else []
+    if kind is ast.Call:
+        named = bound_functions(node) or names.made(node)
+        return [named] if named else []
+    chains = [names.chain(element) for element in node.elts[:_MOST]]  # type: ignore[attr-defined]
     return [found for found in chains if found]
 
 
@@ -268,8 +301,7 @@ def appended(node: ast.Call, callee: str, names: Names) -> tuple[ast.expr, str] 
         # Attributes hold what a method was handed; a local list of a local name is mostly one of numbers.
         held = element.id if callee.startswith("self.") else ""
     else:
-        made = chain(element) if isinstance(element, ast.Call) else ""
-        held = names.chain(element) if _MADE.match(made) else ""
+        held = names.made(element) if isinstance(element, ast.Call) else ""
     return (function.value, TABLE + held) if held else None
 
 
@@ -310,9 +342,6 @@ _CALLS_AT_ONCE = frozenset(
 """Functions that call a lambda they are given then and there; others keep it for a case that may never come."""
 
 
-def kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
-    """The lambdas among a call's arguments that the called function keeps for later."""
-    assert isinstance(node, ast.Call)
-    found: list[ast.AST] = [argument for argument in node.args if type(argument) is ast.Lambda]
-    found += [keyword.value for keyword in node.keywords if type(keyword.value) is ast.Lambda]
-    return [] if found and last_part(callee) in _CALLS_AT_ONCE else found
+def keeps_lambdas(callee: str) -> bool:
+    """Whether a function that is called with a lambda keeps it for later."""
+    return last_part(callee) not in _CALLS_AT_ONCE

@@ -48,13 +48,15 @@ def in_evaluation(test: ast.expr) -> tuple[bool, bool]:
 
 def _by_word(test: ast.Compare) -> tuple[bool, bool]:
     """`split == "val"` holds in evaluation only, `phase == "train"` fails there only."""
+    if len(test.ops) != 1:
+        return False, False
     word = test.comparators[0]
-    named = _LOADERS.match(_name(word)) if len(test.ops) == 1 else None
+    named = _LOADERS.match(_name(word)) if not isinstance(word, ast.Constant) else None
     if named is not None and isinstance(test.ops[0], ast.Eq | ast.In) and _KEY.search(_name(test.left)):
         return named["of_evaluation"] is not None, named["of_evaluation"] is None
-    if len(test.ops) != 1 or not isinstance(word, ast.Constant) or not _MODE.search(_name(test.left)):
+    if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
         return False, False
-    if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not isinstance(word.value, str):
+    if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not _MODE.search(_name(test.left)):
         return False, False
     of_evaluation, of_training = bool(_EVALUATES.match(word.value)), bool(_TRAINS.match(word.value))
     return (of_evaluation, of_training) if isinstance(test.ops[0], ast.Eq) else (of_training, of_evaluation)

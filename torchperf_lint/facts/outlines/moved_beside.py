@@ -17,8 +17,11 @@ _NO_TENSOR = pattern(
 
 def moved_beside(node: ast.Call) -> tuple[tuple[str, str, str], ...]:
     """The mention of what something is moved to, as far as that may be a tensor."""
-    if len(node.args) != 1 or not isinstance(node.args[0], ast.Name) or not isinstance(node.func, ast.Attribute):
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr not in ("to", "type_as"):
+        return ()
+    if len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
         return ()
     name = node.args[0].id
-    moved = node.func.attr == "to" and not node.keywords and not _NO_TENSOR.search(name)
-    return (("device", name, ""),) if moved or node.func.attr == "type_as" else ()
+    moved = function.attr == "type_as" or (not node.keywords and not _NO_TENSOR.search(name))
+    return (("device", name, ""),) if moved else ()

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.outlines import guards
 from torchperf_lint.facts.outlines.mentions import Names, items_of
-from torchperf_lint.facts.outlines.records import Binding, Mention, Outline, Position, Region
+from torchperf_lint.facts.outlines.records import Binding, Mention, Outline, Position, Region, new_record
 from torchperf_lint.facts.outlines.signatures import iterated
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import byte_lines
+from torchperf_lint.facts.syntax.syntax import lines_of
 
 
 class Context(NamedTuple):
@@ -24,7 +24,7 @@ class Context(NamedTuple):
 
     def deeper(self) -> Context:
         """That of a block inside."""
-        return Context(self.function, self.class_index, self.region, self.depth + 1)
+        return new_record(Context, (self.function, self.class_index, self.region, self.depth + 1))
 
 
 class Notes:
@@ -33,7 +33,7 @@ class Notes:
     def __init__(self, path: str, text: str) -> None:
         self.out = Outline(path)
         self.ascii = text.isascii()
-        self.lines = [] if self.ascii else byte_lines(text)
+        self.lines = [] if self.ascii else lines_of(text)
         self.names = Names(text, self.out.imports)
         self._told: set[tuple[int, str]] = set()
 
@@ -41,8 +41,10 @@ class Notes:
         """The position of a byte of a 1-based line, which is how `ast` counts."""
         if self.ascii:
             return (line, byte + 1)
-        raw = self.lines[line - 1] if line <= len(self.lines) else b""
-        return (line, byte + 1 if raw.isascii() else len(raw[:byte].decode("utf-8", "replace")) + 1)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return (line, byte + 1)
+        return (line, len(text.encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
 
     def span(self, first: ast.AST, last: ast.AST) -> tuple[Position, Position]:
         """From where the first of two nodes begins to where the last ends."""
@@ -63,8 +65,10 @@ class Notes:
         """Open a region of a kind around some nodes; gives the context of what stands in it."""
         start, end = self.span(nodes[0], nodes[-1])
         turns, over = (None, "") if iterable is None else (guards.literal_turns(iterable), iterated(iterable))
-        self.out.regions.append(Region(kind, context.region, start, end, context.function, detail, turns, over))
-        return Context(context.function, context.class_index, len(self.out.regions) - 1, context.depth)
+        function, class_index, parent, depth = context
+        regions = self.out.regions
+        regions.append(new_record(Region, (kind, parent, start, end, function, detail, turns, over, 0)))
+        return new_record(Context, (function, class_index, len(regions) - 1, depth))
 
     def mention(self, named: tuple[str, str, str], node: ast.AST, context: Context) -> None:
         """Take note of a function that is named, if the chain that names it says which."""
@@ -82,7 +86,7 @@ class Notes:
         """Take note of what a target is bound to, if both are chains."""
         name = chain(target)
         if "?" not in name and "?" not in value:
-            self.out.bindings.append(Binding(context.function, name, value, target.lineno))
+            self.out.bindings.append(new_record(Binding, (context.function, name, value, target.lineno)))
 
     def items(self, target: ast.expr, over: ast.expr, context: Context) -> None:
         """A loop over a table of functions or objects binds one of them after the other."""

@@ -34,6 +34,8 @@ def set_up_once(node: ast.If) -> bool:
 
     Attributes and containers keep what is put there, so the branch runs once. A plain local name does not.
     """
+    if not any(isinstance(statement, _FILLS) for statement in node.body):
+        return _asks_whether_done(node.test)
     if isinstance(node.test, ast.Compare) and _kept_for_size(node.test, node.body):
         return True
     if _kept_for_key(node.test, node.body) or _replaces_the_word(node.test, node.body):
@@ -42,11 +44,14 @@ def set_up_once(node: ast.If) -> bool:
         return True
     if _flag_is_turned(node):
         return True
+    if _asks_whether_done(node.test):
+        return True
     missing = missing_in(node.test)
-    if missing is None:
-        return False
-    if isinstance(node.test, ast.UnaryOp) and _DONE.search(missing):
-        return True  # whoever asks for it sets it
+    return missing is not None and _puts_there(node, missing)
+
+
+def _puts_there(node: ast.If, missing: str) -> bool:
+    """Whether a branch assigns what its test found missing, or an entry of it."""
     for statement in _tried(node.body):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         for target in targets:
@@ -56,6 +61,15 @@ def set_up_once(node: ast.If) -> bool:
             if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
                 return not _is_another_key(node.test, target)
     return False
+
+
+_FILLS = (ast.Assign, ast.Try)
+
+
+def _asks_whether_done(test: ast.expr) -> bool:
+    """`not self.ready`: whoever asks for it sets it."""
+    missing = missing_in(test) if isinstance(test, ast.UnaryOp) else None
+    return missing is not None and _DONE.search(missing) is not None
 
 
 def _tried(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

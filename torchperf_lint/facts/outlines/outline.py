@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
@@ -29,11 +30,12 @@ from torchperf_lint.facts.outlines.modes import evaluation_follows, in_evaluatio
 from torchperf_lint.facts.outlines.notes import Context, Notes
 from torchperf_lint.facts.outlines.once import drops, set_up_once
 from torchperf_lint.facts.outlines.parameter_tests import named_freely, way_past, ways
-from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region
+from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region, new_record
 from torchperf_lint.facts.outlines.returned_parts import several_given_back
 from torchperf_lint.facts.outlines.signatures import (
     annotation_chain,
     decorators,
+    defaulted,
     off_by_default,
     on_by_default,
     parameters,
@@ -95,10 +97,11 @@ class _Outliner:
         self.blocks.append(_Block(tree.body, Context(0, -1, 0, 0), inner=False))
         while self.blocks:
             self.block(self.blocks.pop())
-        out.regions = [self.over_what(region) for region in out.regions]
-        out.calls.sort(key=lambda call: (call.line, call.column))
+        if self.assignments.iterators:
+            out.regions = [self.over_what(region) for region in out.regions]
+        out.calls.sort(key=attrgetter("line", "column"))
         out.returns = [(function, value) for _, function, value in sorted(self.returned)]
-        out.bindings.sort(key=lambda binding: binding.line)
+        out.bindings.sort(key=attrgetter("line"))
         return out
 
     def over_what(self, region: Region) -> Region:
@@ -116,8 +119,13 @@ class _Outliner:
         if leaves:
             context = self.notes.region(leaves, context, statements, block.test)
         for index, statement in enumerate(statements):
-            self.statement(statement, context)
-            if type(statement) not in _MAY_GUARD_THE_REST:
+            kind = type(statement)
+            handler = _STATEMENTS.get(kind)
+            if handler is None:
+                self.expressions(statement, context)
+            else:
+                handler(self, statement, context)
+            if kind not in _MAY_GUARD_THE_REST:
                 continue
             guard = self.class_flags.guards_the_rest(statement, self.class_of(context))
             if guard is None and isinstance(statement, ast.If):
@@ -131,15 +139,9 @@ class _Outliner:
                 self.blocks.append(_Block(rest, self.notes.region(guard.kind, context, rest, guard.text), inner=False))
                 return
 
-    def statement(self, node: ast.stmt, context: Context) -> None:
-        handler = _STATEMENTS.get(type(node))
-        if handler is None:
-            return self.expressions(node, context)
-        return handler(self, node, context)
-
     def inner_block(self, statements: Sequence[ast.stmt], context: Context, test: str = "") -> None:
         if statements:
-            self.blocks.append(_Block(statements, context.deeper(), inner=True, test=test))
+            self.blocks.append(new_record(_Block, (statements, context.deeper(), True, test)))
 
     def raise_(self, node: ast.Raise, context: Context) -> None:
         """What an error is told happens once, also where the statement ends a function and no block."""
@@ -179,13 +181,14 @@ class _Outliner:
                 annotation_chain(node.returns) if node.returns is not None else "",
             )
         )
-        self.off_by_default[index] = off_by_default(node.args)
-        self.on_by_default[index] = on_by_default(node.args)
+        defaults = defaulted(node.args)
+        self.off_by_default[index] = off_by_default(defaults)
+        self.on_by_default[index] = on_by_default(defaults)
         self.bodies[index] = node.body
         event = listens(node.decorator_list)
         if event is not None:
             self.notes.mention(("event", node.name, event), node, context)
-        for parameter, named in defaults_of(node.args, self.notes.names):
+        for parameter, named in defaults_of(defaults, self.notes.names):
             self.notes.mention(("default", named, parameter), node, inside._replace(function=index))
         for name in documented(node):
             self.notes.mention(("documented", name, node.name), node, inside._replace(function=index))

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.expressions_written import as_written
 
 _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
@@ -96,7 +97,8 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
         return (test.id, f"not {test.id}") if test.id in parameters else ("", "")
     if isinstance(test, ast.Call):
         asked = _asked_of_text(test) in parameters or _asked_of_kind(test) in parameters
-        return (ast.unparse(test), f"not {ast.unparse(test)}") if asked else ("", "")
+        written = as_written(test) if asked else ""
+        return (written, f"not {written}") if asked else ("", "")
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
         return "", ""
     other = _OPPOSITES.get(type(test.ops[0]))
@@ -113,7 +115,7 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
         # What nine of ten tests are, written in a tenth of the time.
         return f"{test.left.id} {symbol} {wanted.value!r}", f"{test.left.id} {_SYMBOLS[other]} {wanted.value!r}"
     opposite = ast.Compare(test.left, [other()], test.comparators)
-    return ast.unparse(test), ast.unparse(opposite)
+    return as_written(test), as_written(opposite)
 
 
 def named_freely(loop: ast.For | ast.AsyncFor) -> str:

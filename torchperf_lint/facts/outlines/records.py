@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 Position = tuple[int, int]
+new_record = tuple.__new__
+"""Makes a named tuple of all its fields in a third of the time that its class takes; hundreds of thousands are made."""
 END_OF_FILE: Position = (10**9, 1)
 """Behind the last line: what a file has bound when its functions run."""
 

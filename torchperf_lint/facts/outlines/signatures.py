@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.outlines.records import Class, Parameter
+from torchperf_lint.facts.outlines.records import Class, Parameter, new_record
 from torchperf_lint.facts.outlines.shape_hints import bare_class
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.expressions_written import as_written
 from torchperf_lint.facts.syntax.literals import is_false, is_none
 from torchperf_lint.patterns import pattern
 
@@ -102,7 +103,7 @@ def parameters(args: ast.arguments) -> tuple[Parameter, ...]:
     """The parameters of a function, `*args` and `**kwargs` left out."""
     plain = [*args.posonlyargs, *args.args]
     without = len(plain) - len(args.defaults)
-    found = [Parameter(a.arg, _annotation(a), i >= without) for i, a in enumerate(plain)]
+    found = [new_record(Parameter, (a.arg, _annotation(a), i >= without, False)) for i, a in enumerate(plain)]
     found += [
         Parameter(a.arg, _annotation(a), d is not None, by_name=True)
         for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
@@ -115,13 +116,16 @@ def _annotation(argument: ast.arg) -> str:
     return "" if annotation is None else annotation_chain(annotation)
 
 
+_NAMED = (ast.Name, ast.Attribute)
+
+
 def annotation_chain(node: ast.expr) -> str:
     """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty.
 
     Of alternatives that are all plain one is taken, `int` for `int | float`.
     A container of tensors is kept as written, `tuple[torch.Tensor, torch.Tensor]`, and so is one of numbers or texts.
     """
-    if isinstance(node, ast.Name | ast.Attribute):
+    if isinstance(node, _NAMED):
         name = chain(node)
         return "" if "?" in name else name
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -138,7 +142,7 @@ def annotation_chain(node: ast.expr) -> str:
         if told or isinstance(node, ast.BinOp):
             return told
     if isinstance(node, ast.Subscript) and (holds_tensors(node) or holds_numbers(node)):
-        return ast.unparse(node)
+        return as_written(node)
     name = chain(node)
     return "" if "?" in name else name
 
@@ -228,15 +232,19 @@ _COUNTED_BY_TRAINER = "num_items_in_batch"
 """What transformers' Trainer gives `compute_loss` since 4.46, whatever its default."""
 
 
-def off_by_default(args: ast.arguments) -> frozenset[str]:
+Defaults = Sequence[tuple[str, ast.expr]]
+"""Parameters with their defaults, as `defaulted` gives them."""
+
+
+def off_by_default(defaults: Defaults) -> frozenset[str]:
     """The parameters whose default is None or False, and which a training step may leave there."""
-    off = (name for name, default in defaulted(args) if is_none(default) or is_false(default))
+    off = [name for name, default in defaults if is_none(default) or is_false(default)]
     return frozenset(name for name in off if not _LABELS.search(name) and name != _COUNTED_BY_TRAINER)
 
 
-def on_by_default(args: ast.arguments) -> dict[str, object]:
+def on_by_default(defaults: Defaults) -> dict[str, object]:
     """The parameters whose default switches something on, with it: `verbose=1`, `debug=True`."""
-    pairs = ((name, d.value) for name, d in defaulted(args) if isinstance(d, ast.Constant))
+    pairs = [(name, d.value) for name, d in defaults if isinstance(d, ast.Constant)]
     return {name: value for name, value in pairs if isinstance(value, bool | int) and value}
 
 

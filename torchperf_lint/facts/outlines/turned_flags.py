@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.outlines.once import attribute_asked
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import children_of, nodes_of
+from torchperf_lint.facts.syntax.syntax import blocks_of, nodes_of, statements_in
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _Turn = tuple[ast.stmt, ast.expr | None]
@@ -78,14 +78,14 @@ def _turns(block: Sequence[ast.stmt], flag: str) -> Iterator[_Turn]:
             yield statement, None
             continue
         else:
-            below = [child for child in children_of(statement) if isinstance(child, ast.stmt)]
+            below = [child for child in blocks_of(statement) if isinstance(child, ast.stmt)]
         never = ast.Constant(False)
         yield from ((s, never) for inner in below for s in _statements(inner) if _sets(s, flag))
 
 
 def _statements(statement: ast.stmt) -> Iterator[ast.stmt]:
     if not isinstance(statement, _DEFINITIONS):
-        yield from (node for node in nodes_of(statement) if isinstance(node, ast.stmt))
+        yield from (node for node in statements_in(statement) if isinstance(node, ast.stmt))
 
 
 def _sets(statement: ast.stmt, flag: str) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.expressions_written import as_written
 from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES
 from torchperf_lint.patterns import pattern
 
@@ -23,7 +24,7 @@ def words(node: ast.expr) -> str:
         if written.replace(".", "").isidentifier():
             return written
     try:
-        written = ast.unparse(node)
+        written = as_written(node)
         return written[1:-1] if isinstance(node, ast.Tuple) and written.startswith("(") else written
     except (RecursionError, ValueError):
         return "…"

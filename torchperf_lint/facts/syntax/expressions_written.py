@@ -1,19 +1,137 @@
-"""Parts of expressions written out, for advice that can be pasted: `(z @ z.t()).device`."""
+"""Expressions written out: for messages, for advice that can be pasted, `(z @ z.t()).device`, and to compare them."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 _WHOLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def as_written(node: ast.expr) -> str:
-    """`ast.unparse`, in a tenth of its time of names and of what is taken from one, as most are."""
+    """`ast.unparse`, in a fifth of its time of names, calls, comparisons and the like, as nine of ten are."""
+    return _written(node) or ast.unparse(node)
+
+
+def _written(node: ast.expr) -> str:
+    """The text of an expression of the usual kinds, in which nothing needs parentheses; empty for all others."""
     if type(node) is ast.Name:
         return node.id
-    if type(node) is ast.Attribute and type(node.value) is ast.Name:
-        return f"{node.value.id}.{node.attr}"
-    return ast.unparse(node)
+    write = _WRITERS.get(type(node))
+    return "" if write is None else write(node)
+
+
+def _operand(node: ast.expr) -> str:
+    """The text of what needs no parentheses beside a sign."""
+    bare = type(node) in _OPERANDS or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
+    return _written(node) if bare else ""
+
+
+def _side(node: ast.expr) -> str:
+    """The text of one side of a comparison."""
+    return _binary(node) if isinstance(node, ast.BinOp) else _operand(node)
+
+
+def _all(nodes: Sequence[ast.expr]) -> str:
+    texts = [_written(node) for node in nodes]
+    return ", ".join(texts) if all(texts) else ""
+
+
+def _attribute(node: ast.Attribute) -> str:
+    of = _written(node.value) if isinstance(node.value, _WHOLE) else ""
+    return f"{of}.{node.attr}" if of else ""
+
+
+def _call(node: ast.Call) -> str:
+    function = _written(node.func) if isinstance(node.func, _WHOLE) else ""
+    texts = [_written(argument) for argument in node.args]
+    for keyword in node.keywords if all(texts) else ():
+        value = _written(keyword.value) if keyword.arg else ""
+        texts.append(f"{keyword.arg}={value}" if value else "")
+    return f"{function}({', '.join(texts)})" if function and all(texts) else ""
+
+
+def _subscript(node: ast.Subscript) -> str:
+    of = _written(node.value) if isinstance(node.value, _WHOLE) else ""
+    several = isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1
+    index = _all(node.slice.elts) if several else _operand(node.slice)  # type: ignore[attr-defined]
+    return f"{of}[{index}]" if of and index else ""
+
+
+def _tuple(node: ast.Tuple) -> str:
+    parts = _all(node.elts) if len(node.elts) > 1 else ""
+    return f"({parts})" if parts else ""
+
+
+def _constant(node: ast.Constant) -> str:
+    if node.value is Ellipsis:
+        return "..."
+    return "" if node.kind or not isinstance(node.value, (str, int, type(None))) else repr(node.value)
+
+
+def _compare(node: ast.Compare) -> str:
+    left, right = _side(node.left), _side(node.comparators[0]) if len(node.ops) == 1 else ""
+    return f"{left} {_COMPARISONS[type(node.ops[0])]} {right}" if left and right else ""
+
+
+def _binary(node: ast.BinOp) -> str:
+    sign = _SIGNS.get(type(node.op))
+    left, right = (_operand(node.left), _operand(node.right)) if sign else ("", "")
+    return f"{left} {sign} {right}" if left and right else ""
+
+
+def _turned(node: ast.UnaryOp) -> str:
+    if isinstance(node.op, ast.USub):
+        number = _written(node.operand) if type(node.operand) in _OPERANDS else ""
+        return f"-{number}" if number else ""
+    asked = isinstance(node.op, ast.Not) and (type(node.operand) in _OPERANDS or isinstance(node.operand, ast.Compare))
+    text = _written(node.operand) if asked else ""
+    return f"not {text}" if text else ""
+
+
+def _joined(node: ast.BoolOp) -> str:
+    """`ast.unparse` puts more and more in parentheses the further behind it stands: `a and (not b)`."""
+    first, second, *rest = node.values
+    bare = type(second) in _OPERANDS or isinstance(second, ast.Compare)
+    bare = bare and not isinstance(first, ast.BoolOp) and all(type(value) in _OPERANDS for value in rest)
+    texts = [_written(value) for value in node.values] if bare else [""]
+    return (" and " if isinstance(node.op, ast.And) else " or ").join(texts) if all(texts) else ""
+
+
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitOr: "|",
+}
+_OPERANDS = frozenset((*_WHOLE, ast.Constant, ast.Tuple))
+_WRITERS: dict[type[ast.expr], Callable[[Any], str]] = {
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.Subscript: _subscript,
+    ast.Tuple: _tuple,
+    ast.Constant: _constant,
+    ast.Compare: _compare,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _turned,
+    ast.BoolOp: _joined,
+}
 
 
 def of_part(node: ast.expr, name: str) -> str:

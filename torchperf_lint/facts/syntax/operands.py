@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 
 from torchperf_lint.patterns import pattern
@@ -17,11 +16,11 @@ _NONE = pattern(
 """Functions of torch that take numbers, lists, files, functions; and `numel`, which is asked of parameters."""
 
 
-def operand(node: ast.Call, callee: str, imports: Mapping[str, str]) -> str:
-    """The name of the first operand of an operation; empty for any other call."""
-    if not node.args or not isinstance(node.args[0], ast.Name):
-        return ""
+def takes_a_tensor(callee: str, imports: Mapping[str, str]) -> bool:
+    """Whether the first argument of a call of this is the operand of an operation."""
     head, _, rest = callee.partition(".")
-    dotted = f"{imports.get(head, '')}.{rest}" if rest else imports.get(head, "")
-    known = dotted.startswith("torch") and _OPERATION.match(dotted) and not _NONE.match(dotted)
-    return node.args[0].id if known else ""
+    of = imports.get(head)
+    if of is None or not of.startswith("torch"):
+        return False
+    dotted = f"{of}.{rest}" if rest else of
+    return _OPERATION.match(dotted) is not None and _NONE.match(dotted) is None

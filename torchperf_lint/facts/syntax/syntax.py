@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -188,6 +187,14 @@ def blocks_of(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def statements_in(root: ast.AST) -> list[ast.AST]:
+    """A node, and the statements, handlers and cases below it, breadth first."""
+    nodes = [root]
+    for node in nodes:
+        nodes += blocks_of(node)
+    return nodes
+
+
 def first_part(node: ast.expr) -> ast.expr:
     """`a` of `a, b`; of anything else, and of the empty `()`, the expression itself."""
     return node.elts[0] if isinstance(node, ast.Tuple) and node.elts else node
@@ -216,9 +223,9 @@ def expression_depth(root: ast.AST) -> int:
     return deepest
 
 
-def byte_lines(text: str) -> list[bytes]:
-    """The lines of a text as bytes, for turning columns in bytes into columns in code points."""
-    return [line.encode("utf-8", "replace") for line in re.split(r"\r\n|\r|\n", text)]
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as Python's parser counts them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def side_by_side(targets: ast.Tuple | ast.List, value: ast.expr) -> list[ast.expr] | None:
