@@ -31,6 +31,7 @@ from torchperf_lint.facts.outlines.device_tests import (
     says_cuda,
     without_not,
 )
+from torchperf_lint.facts.outlines.intervals import is_no_interval
 from torchperf_lint.facts.outlines.reached_lengths import is_one_length
 from torchperf_lint.facts.outlines.states import is_rare_state
 from torchperf_lint.facts.outlines.torch_versions import runs_with_old_torch
@@ -56,11 +57,6 @@ _CADENCE_NAME = pattern(
     r"|(?:^|_)(?:steps|iters|iterations|batches|epochs)_per_(?:log|print|save|eval|val|test|vis|plot|report|summary|"
     r"checkpoint|ckpt|sample|display)(?:_|$)"
     r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
-    re.IGNORECASE,
-)
-_FREQUENCIES = pattern(
-    r"(?:^|_)(?:smooth|use|with|apply|low|high|mid|learn)_freqs?$"
-    r"|(?:^|_)freq_(?:mask|masking|mix|mixing|mixup|aug|augment|augmentation|domain|bands?|loss|drop|dropout|filter)(?:_|$)",
     re.IGNORECASE,
 )
 _LOG_FLAGS = frozenset({"log", "do_log", "log_flag"})
@@ -278,7 +274,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         # is as rare as `step % n == 0`.
         off = kind in _SWITCHED_OFF or (kind == "cadence" and isinstance(test.operand, ast.Name | ast.Attribute))
         return None if isinstance(test.op, ast.Not) and off else kind
-    if _asks_for_frequencies(test) or _asks_for_every_turn(test):
+    if is_no_interval(test):
         return None
     if isinstance(test, ast.Name) and test.id in _LOG_FLAGS:
         return "cadence"
@@ -313,25 +309,6 @@ _SELDOM: dict[type[ast.cmpop], tuple[Callable[[ast.expr], bool], ...]] = {
 """Operator of a comparison -> the tests that it may be."""
 
 
-def _asks_for_frequencies(test: ast.expr) -> bool:
-    """`if self.smooth_freq:`, `if self.freq_mask_rate > 0:`: what is done to frequencies, not how often."""
-    if isinstance(test, ast.Compare) and all(isinstance(side, ast.Constant) for side in test.comparators):
-        test = test.left
-    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
-    return bool(_FREQUENCIES.search(name))
-
-
-def _asks_for_every_turn(test: ast.expr) -> bool:
-    """`args.accum_freq == 1`, `self.reg_every > 1`: how an interval is set, which is the same in all turns."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], _ONE_OR_MORE):
-        return False
-    bound = test.comparators[0]
-    is_one = isinstance(bound, ast.Constant) and type(bound.value) is int and bound.value == 1
-    return is_one and bool(_INTERVAL.search(name_of(test.left)))
-
-
-_INTERVAL = pattern(r"(?:^|_)(?:freq|frequency|interval|every|period)$", re.IGNORECASE)
-_ONE_OR_MORE = (ast.Eq, ast.NotEq, ast.LtE, ast.Gt)
 _PROFILED = pattern(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$")
 _SWITCHED_FIRST = pattern(r"(?:^|\.)(?:autograd\.(?:profiler\.)?\w+|emit_(?:nvtx|itt))\(\)$")
 """Profilers that take first whether they record at all."""
