@@ -13,6 +13,7 @@ from torchperf_lint.facts.bindings.bindings import Narrowing
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.module_calls import MODEL_NAME
 from torchperf_lint.facts.files.source import Site, SourceFile
+from torchperf_lint.facts.reads.left_by_movers import left_by_movers
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of
@@ -72,7 +73,8 @@ def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Val
         return None
     if isinstance(file.enclosing(site.function).parents.get(site.call), ast.Expr):
         return None  # `self.encoder.cpu()`, for what it does to a module
-    if api.BATCH_SIZES in re.split(r"[.\[]", chain(operand)):
+    parts = re.split(r"[.\[\]]+", chain(operand))
+    if api.BATCH_SIZES in parts or not left_by_movers(file.project).isdisjoint(parts):
         return None
     because = f"`{file.brief(operand)}` is read as tensors are: `.{asked}()` (line {operand.lineno})"
     return tensor(ANYWHERE, because, Confidence.LIKELY)
