@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchperf_lint.facts.outlines.filled_names import fills_a_name
-from torchperf_lint.facts.outlines.once import set_up_once
+from torchperf_lint.facts.outlines.once import set_up_once, set_up_otherwise
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,23 @@ def test_a_loop_fills_a_name_in_its_first_turn(code, once):
     body = ast.parse(code).body
     branch = next(node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.If))
     assert fills_a_name(branch, body) is once
+
+
+@pytest.mark.parametrize(
+    ("code", "once"),
+    [
+        ("if 'step' in group: group['step'] += 1\nelse: group['step'] = make()", True),
+        ("if self.grid is not None: use(self.grid)\nelse: self.grid = make()", True),
+        ("if hasattr(self, 'grid'): use(self.grid)\nelse: self.grid = make()", True),
+        ("if n == self.n_cached: use(self.grid)\nelse: self.grid = make(n); self.n_cached = n", True),
+        ("if self.grid: use(self.grid)\nelse: self.grid = make()", True),
+        ("if 'step' in group: group['step'] += 1\nelse: other['step'] = make()", False),
+        ("if 'step' not in group: x = 1\nelse: group['step'] = make()", False),
+        ("if 'step' in group: group['step'] = make()", False),
+        ("if x > 3: y = 1\nelse: x = make()", False),
+    ],
+)
+def test_what_the_other_branch_fills(code, once):
+    statement = ast.parse(code).body[0]
+    assert isinstance(statement, ast.If)
+    assert set_up_otherwise(statement) is once

@@ -72,6 +72,24 @@ def _asks_whether_done(test: ast.expr) -> bool:
     return missing is not None and _DONE.search(missing) is not None
 
 
+def set_up_otherwise(node: ast.If) -> bool:
+    """Whether the other branch fills what the test asks for: `if "step" in state: ... else: state["step"] = 1`."""
+    missing = _negated(node.test) if node.orelse else None
+    return missing is not None and set_up_once(ast.If(test=missing, body=node.orelse, orelse=[]))
+
+
+def _negated(test: ast.expr) -> ast.expr | None:
+    """What holds where a test for something that is there does not."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        operator = _NEGATED.get(type(test.ops[0]))
+        return ast.Compare(left=test.left, ops=[operator], comparators=test.comparators) if operator else None
+    asks = isinstance(test, ast.Attribute) or (isinstance(test, ast.Call) and chain(test.func) == "hasattr")
+    return ast.UnaryOp(op=ast.Not(), operand=test) if asks else None
+
+
+_NEGATED: dict[type[ast.cmpop], ast.cmpop] = {ast.In: ast.NotIn(), ast.IsNot: ast.Is(), ast.Eq: ast.NotEq()}
+
+
 def _tried(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a block, with what it tries first."""
     for statement in body:

@@ -28,7 +28,7 @@ from torchperf_lint.facts.outlines.memo import fills_a_table, kept_after, makes_
 from torchperf_lint.facts.outlines.mentions import defaults_of, listens
 from torchperf_lint.facts.outlines.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.outlines.notes import Context, Notes
-from torchperf_lint.facts.outlines.once import drops, set_up_once
+from torchperf_lint.facts.outlines.once import drops, set_up_once, set_up_otherwise
 from torchperf_lint.facts.outlines.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region, new_record
 from torchperf_lint.facts.outlines.returned_parts import several_given_back
@@ -267,7 +267,7 @@ class _Outliner:
             body = self.notes.region("optional", context, node.body, conditions.short(conditions.words(node.test)))
         elif self.runs_once(node, context) or makes_what_it_keeps(node.body, node.orelse, node.test):
             body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
-        elif makes_what_it_keeps(node.orelse, node.body, node.test):
+        elif makes_what_it_keeps(node.orelse, node.body, node.test) or set_up_otherwise(node):
             orelse = self.notes.region("once", context, node.orelse, conditions.short(conditions.words(node.test)))
         elif anomalies.tells_of_an_anomaly(node):
             body = self.notes.region("except", context, node.body, conditions.short(conditions.words(node.test)))
