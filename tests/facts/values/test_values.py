@@ -961,9 +961,30 @@ def test_unpacking_knows_elements_and_stops_at_the_unknown():
     assert unpacked(pair, (0,)) == PLAIN
     assert unpacked(pair, (1, 0)) == CPU
     assert unpacked(pair, (1, 7)) == GPU
-    assert unpacked(GPU, (0, 1)) == UNKNOWN  # `x, (h, w) = f(x)`
-    assert unpacked(GPU, (1,)) == GPU
+    assert unpacked(GPU, (0, 1)) == GPU
     assert unpacked(Value("module"), (0,)) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("targets", "kind"),
+    [
+        ("x, (h, w)", "unknown"),
+        ("x, (frames, h)", "unknown"),
+        ("(x, y), (h, w)", "tensor"),
+        ("x, (h, areas)", "unknown"),
+        ("x, h, w", "tensor"),
+    ],
+)
+def test_sizes_that_are_taken_apart_beside_a_whole_are_no_tensors(targets, kind):
+    code = """
+    def f(x: torch.Tensor):
+        TARGETS = g(x)
+        h  # <-
+
+    def g(x: torch.Tensor):
+        return torch.relu(x)
+    """
+    assert value_of(code.replace("TARGETS", targets), "h").kind == kind
 
 
 FALLS_BACK = """

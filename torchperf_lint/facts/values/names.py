@@ -234,7 +234,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = unpacked(as_parts(values, value, frame), d.index)
         value = filled_name(values, name, frame, body) if _begins_empty(name, value, d, frame, body) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
-    if d.index and value.kind == "tensor" and value.device != HOST and SIZES.search(name):
+    if d.index and value.kind == "tensor" and value.device != HOST and _is_size(name, d, frame, body):
         return UNKNOWN  # `for edges, _, size in parts`: what was moved are records
     if d.how == "with" and value.kind not in ("tensor", "batch", "loader", "sequence"):
         return UNKNOWN
@@ -245,6 +245,22 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value.with_reason(told(name, value.because, d.at[0]))
     return value
+
+
+def _is_size(name: str, d: Definition, frame: Frame, body: Body) -> bool:
+    """Whether a part is a size by its name: `for edges, _, size in parts`, and `h` of `x, (h, w) = f(x)`.
+
+    There `f` gives more than a tensor, of which nobody takes parts, and parts of parts.
+    """
+    if SIZES.search(name):
+        return True
+    if d.how != "item" or len(d.index) == 1 or not _DIMENSION.match(name):
+        return False
+    others = (other for found in body.definitions(frame.function).values() for other in found)
+    return any(other.value is d.value and len(other.index) == 1 for other in others)
+
+
+_DIMENSION = pattern(r"(?:[bcdfhlntw]|height|width|frames?|length|depth)\d?$")
 
 
 def _begins_empty(name: str, value: Value, d: Definition, frame: Frame, body: Body) -> bool:

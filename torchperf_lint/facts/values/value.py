@@ -261,20 +261,13 @@ def _said(value: Value) -> tuple[object, ...]:
 
 
 def unpacked(value: Value, index: tuple[int, ...]) -> Value:
-    """What `a, (b, c) = value` binds at one position; tensors and batches unpack into their like.
-
-    Of a tensor nobody takes parts of parts: `x, (h, w) = f(x)` gets more from `f` than was seen.
-    """
-    for place, position in enumerate(index):
+    """What `a, (b, c) = value` binds at one position; tensors and batches unpack into their like."""
+    for position in index:
         if value.kind == "sequence":
             value = value.items[position] if position < len(value.items) else value.item or UNKNOWN
-        elif value.kind not in (_UNPACKED if place + 1 == len(index) else _UNPACKED_TWICE):
+        elif value.kind not in ("tensor", "batch", "array", "plain", "nothing"):
             return UNKNOWN
     return value
-
-
-_UNPACKED_TWICE = ("batch", "array", "plain", "nothing")
-_UNPACKED = (*_UNPACKED_TWICE, "tensor")
 
 
 def left_over(value: Value, index: tuple[int, ...]) -> Value:
