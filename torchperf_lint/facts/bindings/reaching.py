@@ -22,6 +22,9 @@ class BindingsOfName:
         self._inner = [d for d in found if d.within is not None]
         self._found = [d for d in found if d.within is None] if self._inner else found
         self._starts = [d.at for d in self._found]
+        self._may_be_gone = any(d.gone is not None for d in self._found)
+        self._only = self._found[0] if len(self._found) == 1 and not self._found[0].block else None
+        """What alone binds the name, and in no block, as most names are bound: it holds all the way down."""
 
     @cached_property
     def _within(self) -> NestedSpans:
@@ -49,7 +52,9 @@ class BindingsOfName:
 
     def reaching(self, at: Position, block: BlockPath) -> list[Definition] | None:
         """The bindings, in order, that may hold at a place inside `block`; None for a name bound in none."""
-        bound = any(not _is_gone(d, at, block) for d in self._found)
+        if self._only is not None:
+            return [self._only] if self._only.end <= at else []
+        bound = any(not _is_gone(d, at, block) for d in self._found) if self._may_be_gone else bool(self._found)
         return self._reaching(at, block)[0] if bound else None
 
     def settled(self, at: Position, block: BlockPath) -> list[Definition]:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
-from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH, PICKS_BY_COPY
+from torchperf_lint.facts.bindings.effects import INDICES_OF_TORCH, PICKED_BY_TORCH, PICKS_BY_COPY
 from torchperf_lint.facts.bindings.same_binding import is_same
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.hotness.loader_loops import is_plural
@@ -140,7 +140,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         _copied(name, frame, body)
         or _asked_for_its_device(name, uses, frame, body)
         or _taken_from(name, frame, body)
-        or _picked_from(name, frame, body)
+        or _picked_from(name, uses, frame, body)
         or _handed_on(values, name, frame, body)
     )
     if handed is not None:
@@ -199,16 +199,19 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
     return None
 
 
-def _picked_from(name: str, frame: Frame, body: Body) -> Value | None:
+def _picked_from(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
     """A tensor, where an index that torch makes picks from it beside another, `x[rows, torch.arange(n)]`; and one whose
     copy on the host is an index itself, `table[x.cpu()]`."""
-    for marked, told in ((PICKED_BY_TORCH, "is indexed by a tensor that torch makes"), (PICKS_BY_COPY, _PICKS)):
-        line = body.array_like(frame.function, name + marked)
+    may_pick = not INDICES_OF_TORCH.isdisjoint(body.callees(frame.function))
+    copied = any(attribute == "cpu" for attribute, _ in uses)
+    for marked, told, may_be in ((PICKED_BY_TORCH, _PICKED, may_pick), (PICKS_BY_COPY, _PICKS, copied)):
+        line = body.array_like(frame.function, name + marked) if may_be else None
         if line is not None and is_same(body, frame.function, name, frame.at, line):
             return tensor(ANYWHERE, f"`{name}` {told} (line {line})", Confidence.LIKELY)
     return None
 
 
+_PICKED = "is indexed by a tensor that torch makes"
 _PICKS = "is used as a tensor: its copy on the host is an index"
 
 
