@@ -87,9 +87,9 @@ _TESTING = (ast.If, ast.While)
 _FOR = (ast.For, ast.AsyncFor)
 
 
-def _leaves(statement: ast.stmt) -> bool:
+def _leaves(statement: ast.If) -> bool:
     """`if test: return`, after which the test is known not to hold."""
-    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _LEAVING)
+    return not statement.orelse and isinstance(statement.body[-1], _LEAVING)
 
 
 def _ends(branch: Sequence[ast.stmt]) -> bool:
@@ -182,10 +182,9 @@ class Collector:
                 self.spans.append((self.at(block[0]), self.at(block[-1], end=True), path))
             for number, statement in enumerate(block):
                 self._statement(statement, path)
-                if number + 1 < len(block) and _leaves(statement):
-                    assert isinstance(statement, ast.If)
+                if isinstance(statement, ast.If) and number + 1 < len(block) and _leaves(statement):
                     self._narrow(statement.test, block[number + 1], block[-1], False)
-                if isinstance(statement, ast.Assert):
+                elif isinstance(statement, ast.Assert):
                     self._asserted(statement.test, block[number + 1 :])
         # What is only ever imported or defined is the business of types.py.
         named = [name for name, found in self.found.items() if found[0].how == "named"]

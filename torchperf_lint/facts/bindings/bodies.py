@@ -24,7 +24,7 @@ from torchperf_lint.facts.bindings.unset_options import none_by_default, unset_a
 from torchperf_lint.facts.outlines.records import Call, Outline, Position
 from torchperf_lint.facts.outlines.signatures import default_lambdas, is_iteration
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, blocks_of
+from torchperf_lint.facts.syntax.syntax import BLOCKS, CHILDREN, LEAVES, blocks_of
 from torchperf_lint.facts.syntax.written_names import under
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -81,6 +81,8 @@ class Body:
         stack: list[ast.AST] = [tree]
         while stack:
             node = stack.pop()
+            if type(node) not in BLOCKS:
+                continue  # as most statements
             if isinstance(node, _FUNCTIONS):
                 index = by_place.get((node.lineno, node.name))
                 if index is not None:
@@ -255,7 +257,7 @@ class Body:
                     uses.setdefault(chain(value), []).append((current.attr, current.lineno))
                     stack.append(value)
                 continue
-            elif kind is ast.YieldFrom:
+            if kind is ast.YieldFrom:
                 self._passed_on.setdefault(function, set()).add(chain(current.value))
             elif kind is ast.Call:
                 line, column = self.at(current)

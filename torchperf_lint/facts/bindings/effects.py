@@ -8,7 +8,15 @@ from typing import Any
 
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_text
-from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, blocks_of, children_of, side_by_side, targets_of
+from torchperf_lint.facts.syntax.syntax import (
+    BLOCKS,
+    CHILDREN,
+    LEAVES,
+    blocks_of,
+    children_of,
+    side_by_side,
+    targets_of,
+)
 from torchperf_lint.facts.syntax.written_names import written_name
 from torchperf_lint.patterns import pattern
 
@@ -229,8 +237,8 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         node = stack.pop()
         if isinstance(node, ast.stmt):
             yield node
-        if not isinstance(node, _DEFINITIONS) and (blocks := blocks_of(node)):
-            stack += reversed(blocks)
+        if type(node) in BLOCKS and not isinstance(node, _DEFINITIONS):
+            stack += reversed(blocks_of(node))
 
 
 def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:

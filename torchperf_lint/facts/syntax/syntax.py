@@ -176,7 +176,7 @@ def below_entries(node: ast.expr, names: frozenset[str]) -> ast.expr:
 
 _NO_BLOCKS: tuple[str, ...] = ()
 _HANDLING = ("body", "handlers", "orelse", "finalbody")
-_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
+BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
     **dict.fromkeys(
         (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith), ("body",)
     ),
@@ -186,13 +186,14 @@ _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Match: ("cases",),
 }
 if hasattr(ast, "TryStar"):
-    _BLOCKS[ast.TryStar] = _HANDLING
+    BLOCKS[ast.TryStar] = _HANDLING
+"""What holds statements, handlers or cases -> the fields that do."""
 
 
 def blocks_of(node: ast.AST) -> list[ast.AST]:
     """The statements, handlers and cases directly in a node, in order; its expressions are not looked at."""
     found: list[ast.AST] = []
-    for name in _BLOCKS.get(type(node), _NO_BLOCKS):
+    for name in BLOCKS.get(type(node), _NO_BLOCKS):
         found += getattr(node, name)
     return found
 

@@ -126,7 +126,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     picked = picked_from_at(body, frame.function, name)
     if picked is not None and is_same(body, frame.function, name, frame.at, picked):
         return tensor(ANYWHERE, f"of `{name}` elements are picked that `backward` runs on (line {picked})")
-    for attribute, line in uses if not _SETTINGS.search(name) else ():
+    for attribute, line in uses if uses and not _SETTINGS.search(name) else ():
         if attribute in api.TENSOR_ONLY_METHODS and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
