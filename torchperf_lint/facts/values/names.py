@@ -152,13 +152,13 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
-    functions = values.index.outlines[frame.path].functions
+    function = values.index.outlines[frame.path].functions[frame.function]
     if len(reaching) > 1:
         reaching = before_its_move(name, reaching, frame.function, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     if len(found) > 1 and any(value.kind == "batch" for value in found):
         found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
-    is_parameter = _is_parameter(functions[frame.function], name)
+    is_parameter = _is_parameter(function, name)
     if is_parameter and any(d.within is not None for d in reaching):
         return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
     if (
@@ -167,7 +167,7 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
         and not converts_all(body, frame.function, name, reaching)
     ):
         given = _from_parameter(values, name, frame, body)
-        optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
+        optional = any(p.name == name and p.default for p in function.parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
         # `if lengths is None: lengths = torch.full((n,), m)`: what stands in for it is on the host, as it would be.
         found.insert(0, given.moved(HOST) if on_host and given.confidence is Confidence.LIKELY else given)

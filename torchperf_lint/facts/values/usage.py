@@ -218,14 +218,14 @@ _PICKS = "is used as a tensor: its copy on the host is an index"
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
     """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
     for callee, line, position in body.passed_to(frame.function, name):
-        if (callee.endswith("all_gather") and not position) or not is_same(body, frame.function, name, frame.at, line):
+        if callee.endswith("all_gather") and not position:
             continue
         head = callee.partition(".")[0]
         operand = position == 0 or callee.endswith(("einsum", "all_gather", "into_tensor", "scatter_tensor"))
         if head != "self" and (not operand or head in api.PLAIN_BUILTINS):
             continue
         thing = values.types.thing(frame.path, frame.function, callee)
-        if thing is None:
+        if thing is None or not is_same(body, frame.function, name, frame.at, line):
             continue
         if thing.kind in ("function", "instance") and _runs_a_module(values, callee, name, frame, body):
             because = f"`{name}` is handed to the module `{callee}` (line {line}) and used as a tensor"
