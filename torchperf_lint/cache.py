@@ -53,7 +53,7 @@ from torchperf_lint.facts.outlines import (
     unit_intervals,
 )
 from torchperf_lint.facts.outlines.records import Outline
-from torchperf_lint.facts.syntax import chains, conditions, literals, operands, syntax
+from torchperf_lint.facts.syntax import chains, conditions, expressions_written, literals, operands, syntax
 from torchperf_lint.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -192,6 +192,7 @@ def _made_by() -> str:
         anomalies,
         assignments,
         conditions,
+        expressions_written,
         counted_turns,
         device_tests,
         flags,

@@ -123,8 +123,7 @@ class Body:
                     found.sort(key=_PLACE)
             self._definitions[function] = collector.found
             self._attributes[function] = {
-                written: BindingsOfName(sorted(found, key=_PLACE))
-                for written, found in collector.attributes.items()
+                written: BindingsOfName(sorted(found, key=_PLACE)) for written, found in collector.attributes.items()
             }
             self._blocks[function] = NestedSpans([s[:2] for s in collector.spans]), [s[2] for s in collector.spans]
             self._withs[function] = NestedSpans([w[:2] for w in collector.withs]), [w[2] for w in collector.withs]
