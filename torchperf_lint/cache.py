@@ -194,6 +194,7 @@ def _made_by() -> str:
         anomalies,
         assignments,
         conditions,
+        expressions_written,
         counted_turns,
         device_tests,
         flags,

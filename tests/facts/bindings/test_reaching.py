@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from torchperf_lint.facts.bindings.bindings import HANDLER, BlockPath, Collector, Definition
+from torchperf_lint.facts.bindings.bindings import HANDLER, BlockPath, Collector, Definition, lines_that_may_bind
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
 from torchperf_lint.facts.bindings.reaching import BindingsOfName
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
@@ -18,6 +18,12 @@ def _at(node: ast.AST, end: bool = False) -> Position:
     if end:
         return node.end_lineno, node.end_col_offset + 1  # type: ignore[attr-defined]
     return node.lineno, node.col_offset + 1  # type: ignore[attr-defined]
+
+
+def _collected(code: str) -> Collector:
+    collector = Collector(_at, lines_that_may_bind(code.split("\n")))
+    collector.run(ast.parse(code).body)
+    return collector
 
 
 def _code(random_: random.Random, depth: int = 0) -> Iterator[str]:
@@ -110,9 +116,8 @@ def _plainly(found: list[Definition], at: Position, block: BlockPath) -> list[De
 @pytest.mark.parametrize("seed", range(40))
 def test_the_quick_answer_is_the_plain_one(seed: int) -> None:
     """For each name of a made-up function."""
-    tree = ast.parse("\n".join(_code(random.Random(seed))))
-    collector = Collector(_at)
-    collector.run(tree.body)
+    code = "\n".join(_code(random.Random(seed)))
+    tree, collector = ast.parse(code), _collected(code)
     spans = NestedSpans([span[:2] for span in collector.spans])
     for name, found in collector.found.items():
         found.sort(key=lambda d: (d.at, d.end))
@@ -130,8 +135,7 @@ def test_the_quick_answer_is_the_plain_one(seed: int) -> None:
 
 def _reached(code: str, line: int) -> list[int]:
     """The lines of the bindings of `x` that reach a line."""
-    collector = Collector(_at)
-    collector.run(ast.parse(code).body)
+    collector = _collected(code)
     found = sorted(collector.found["x"], key=lambda d: (d.at, d.end))
     block = max((s[2] for s in collector.spans if s[0] <= (line, 90) < (s[1][0], 999)), key=len, default=())
     return [d.at[0] for d in BindingsOfName(found).reaching((line, 90), block) or []]
@@ -189,8 +193,7 @@ def test_what_a_branch_binds_is_seen_by_what_handles_its_error() -> None:
     """And by a function inside, which is run at any time."""
     inside = "x = 0\ntry:\n    if a:\n        x = 1\n        raise E\nexcept E:\n    f(x)"
     assert _reached(inside, 7) == [1, 4]
-    collector = Collector(_at)
-    collector.run(ast.parse("if a:\n    x = 1\n    return lambda: x").body)
+    collector = _collected("if a:\n    x = 1\n    return lambda: x")
     assert [d.at[0] for d in BindingsOfName(collector.found["x"]).reaching(END_OF_FILE, ()) or ()] == [2]
 
 

@@ -38,7 +38,7 @@ def exact_class_asked(test: ast.expr) -> tuple[str, str, bool] | None:
         return None
     if not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn):
         return None
-    classes = ast.unparse(test.comparators[0])
+    classes = as_written(test.comparators[0])
     if isinstance(test.comparators[0], ast.List):
         classes = f"({classes[1:-1]})"
     return chain(test.left.args[0]), classes, isinstance(test.ops[0], ast.Eq | ast.Is | ast.In)

@@ -10,14 +10,21 @@ from torchperf_lint.facts.bindings.asked_classes import classes_asked, either_as
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.outlines.signatures import default_lambdas
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, side_by_side
+from torchperf_lint.facts.syntax.syntax import (
+    CHILDREN,
+    LEAVES,
+    SIMPLE,
+    Assignment,
+    nodes_of,
+    side_by_side,
+    targets_of,
+)
 
 HANDLER = "except"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _BINDING = frozenset((ast.NamedExpr, ast.Lambda, ast.Call, ast.IfExp, *_COMPREHENSIONS))
 """Expressions that may bind a name, or say what one is."""
-_PLAIN = frozenset((ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass, ast.Delete))
-"""Statements that bind no name by themselves and hold no others: half of all."""
+_SIMPLE = frozenset(SIMPLE)
 _LEFT_OF = {"assign": "rest", "loop": "rest of each"}
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
@@ -72,35 +79,87 @@ def told_together(around: list[Narrowing], bound: Position) -> Narrowing | None:
     return around[0]._replace(classes=f"({', '.join(excluded)})") if len(excluded) > 1 else around[0]
 
 
-_LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+# Tuples, for a union is made anew wherever it is written, and these are asked of every statement.
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TO_ANOTHER_TURN = (ast.Continue, ast.Break)
+_NAMES = (ast.Name, ast.Attribute)
+_TESTING = (ast.If, ast.While)
+_FOR = (ast.For, ast.AsyncFor)
 
 
-def _leaves(statement: ast.stmt) -> bool:
+def _leaves(statement: ast.If) -> bool:
     """`if test: return`, after which the test is known not to hold."""
-    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _LEAVING)
+    return not statement.orelse and isinstance(statement.body[-1], _LEAVING)
 
 
 def _ends(branch: Sequence[ast.stmt]) -> bool:
     """Whether nobody gets past a branch, `return` or `raise` at its end, nor to the next turn of a loop from within."""
     if not isinstance(branch[-1], ast.Return | ast.Raise):
         return False
-    return not any(isinstance(part, ast.Continue | ast.Break) for one in branch for part in ast.walk(one))
+    return not any(isinstance(part, _TO_ANOTHER_TURN) for one in branch for part in nodes_of(one))
 
 
 def _until_bound(name: str, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
     """The statements before the first that binds a name anew."""
     for number, statement in enumerate(statements):
-        parts = (n for n in ast.walk(statement) if isinstance(n, ast.Name | ast.Attribute))
+        parts = (n for n in nodes_of(statement) if isinstance(n, _NAMES))
         if any(isinstance(part.ctx, ast.Store) and chain(part) == name for part in parts):
             return statements[:number]
     return statements
 
 
+def lines_that_may_bind(lines: Sequence[str]) -> frozenset[int]:
+    """The 1-based lines on which an expression may begin or go on that binds a name, or says what one is."""
+    # What the expressions of `_BINDING` are written with; a call binds what its lambda takes.
+    return frozenset(
+        n for n, line in enumerate(lines, 1) if "for" in line or "else" in line or "lambda" in line or ":=" in line
+    )
+
+
+def _own_expressions(node: ast.stmt) -> list[Any]:
+    """The expressions of a statement, in order, but for those of the statements in it."""
+    kind = type(node)
+    if kind in _SIMPLE:
+        return CHILDREN[kind](node)
+    if isinstance(node, _TESTING):
+        return [node.test]
+    if isinstance(node, _FOR):
+        return [node.target, node.iter]
+    return [child for child in CHILDREN[kind](node) if isinstance(child, ast.expr)]
+
+
+class _Told(NamedTuple):
+    """What a test says of the class of a name."""
+
+    name: str
+    classes: str
+    equal: bool
+    """Whether it is asked to be one of the classes, and not to be none of them."""
+    line: int
+    elements: bool = False
+
+
+def _told(test: ast.expr) -> _Told | None:
+    if isinstance(test, ast.BoolOp):
+        name, either = either_asked(test)
+        return _Told(name, either, True, test.lineno) if name else None
+    if isinstance(test, ast.Compare):
+        exactly = exact_class_asked(test)
+        return _Told(*exactly, test.lineno) if exactly is not None else None
+    each, elements = of_all(test)
+    classes = classes_asked(each)
+    if classes is None or not isinstance(each, ast.Call):
+        return None
+    return _Told(elements or chain(each.args[0]), classes, True, each.lineno, bool(elements))
+
+
 class Collector:
     """Walks one scope's statements with a stack of its own and records every binding."""
 
-    def __init__(self, at: Callable[..., Position]) -> None:
+    def __init__(self, at: Callable[..., Position], binding_lines: frozenset[int]) -> None:
+        """`binding_lines`: those of the file on which an expression may bind a name."""
         self.at = at
+        self.binding_lines = binding_lines
         self.found: dict[str, list[Definition]] = {}
         self.attributes: dict[str, list[Definition]] = {}
         """`name.attribute` -> its assignments."""
@@ -123,14 +182,15 @@ class Collector:
                 self.spans.append((self.at(block[0]), self.at(block[-1], end=True), path))
             for number, statement in enumerate(block):
                 self._statement(statement, path)
-                if number + 1 < len(block) and _leaves(statement):
-                    assert isinstance(statement, ast.If)
+                if isinstance(statement, ast.If) and number + 1 < len(block) and _leaves(statement):
                     self._narrow(statement.test, block[number + 1], block[-1], False)
-                if isinstance(statement, ast.Assert):
+                elif isinstance(statement, ast.Assert):
                     self._asserted(statement.test, block[number + 1 :])
         # What is only ever imported or defined is the business of types.py.
-        for name in [n for n, found in self.found.items() if all(d.how == "named" for d in found)]:
-            del self.found[name]
+        named = [name for name, found in self.found.items() if found[0].how == "named"]
+        for name in named:
+            if all(d.how == "named" for d in self.found[name]):
+                del self.found[name]
 
     def _inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
         if statements:
@@ -146,54 +206,52 @@ class Collector:
             self.stack.append((statements, (*path, (node.lineno, branch)), self.tries, alone))
 
     def _statement(self, node: ast.stmt, path: BlockPath) -> None:
-        kind = type(node)
-        if kind in _PLAIN:
-            pass
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._target(target, "assign", node.value, (), self.at(node, end=True), path)
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self._target(node.target, "assign", node.value, (), self.at(node, end=True), path)
-        elif isinstance(node, ast.AugAssign):
-            self._augmented(node, path)
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            start = self.at(node.body[0])
-            inside = (*path, (node.lineno, "loop"))
-            self._target(node.target, "loop", node.iter, (), start, inside)
-            self._inner(node.body, path, node.lineno, "loop")
-            self._inner(node.orelse, path, node.lineno, "else")
-        elif isinstance(node, ast.While):
-            self._inner(node.body, path, node.lineno, "loop")
-            self._inner(node.orelse, path, node.lineno, "else")
-        else:
-            self._compound(node, path)
-        self._expressions(node, path)
+        bind = _BINDERS.get(type(node))
+        if bind is not None:
+            bind(self, node, path)
+        parts = _own_expressions(node)
+        # Of ten statements one has an expression that binds: where none of the words is there, it has none.
+        if parts and not self.binding_lines.isdisjoint(range(node.lineno, parts[-1].end_lineno + 1)):
+            self._expressions(parts, path)
 
-    def _compound(self, node: ast.stmt, path: BlockPath) -> None:
-        if isinstance(node, ast.If):
-            self._narrow(node.test, node.body[0], node.body[-1], True)
-            if node.orelse:
-                self._narrow(node.test, node.orelse[0], node.orelse[-1], False)
-            self._branch(node, node.body, path, "body")
-            self._branch(node, node.orelse, path, "else")
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                self.withs.append((self.at(node.body[0]), self.at(node.body[-1], end=True), item.context_expr))
-                if item.optional_vars is not None:
-                    self._target(item.optional_vars, "with", item.context_expr, (), self.at(node.body[0]), path)
-            # A `with` block always runs: it is no branch.
-            self.stack.append((node.body, path, self.tries, self.alone))
-        elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
-            self._try(node, path)  # type: ignore[arg-type]
-        elif isinstance(node, ast.Match):
-            for case in node.cases:
-                self._inner(case.body, path, node.lineno, f"case{case.body[0].lineno}")
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                self._named(alias.asname or alias.name.partition(".")[0], node, path)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            self._defined(node, path)
+    def _assigned(self, node: Assignment, path: BlockPath) -> None:
+        if node.value is not None:
+            end = self.at(node, end=True)
+            for target in targets_of(node):
+                self._target(target, "assign", node.value, (), end, path)
+
+    def _for(self, node: ast.For | ast.AsyncFor, path: BlockPath) -> None:
+        inside = (*path, (node.lineno, "loop"))
+        self._target(node.target, "loop", node.iter, (), self.at(node.body[0]), inside)
+        self._loop(node, path)
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, path: BlockPath) -> None:
+        self._inner(node.body, path, node.lineno, "loop")
+        self._inner(node.orelse, path, node.lineno, "else")
+
+    def _if(self, node: ast.If, path: BlockPath) -> None:
+        self._narrow(node.test, node.body[0], node.body[-1], True)
+        if node.orelse:
+            self._narrow(node.test, node.orelse[0], node.orelse[-1], False)
+        self._branch(node, node.body, path, "body")
+        self._branch(node, node.orelse, path, "else")
+
+    def _with(self, node: ast.With | ast.AsyncWith, path: BlockPath) -> None:
+        start = self.at(node.body[0])
+        for item in node.items:
+            self.withs.append((start, self.at(node.body[-1], end=True), item.context_expr))
+            if item.optional_vars is not None:
+                self._target(item.optional_vars, "with", item.context_expr, (), start, path)
+        # A `with` block always runs: it is no branch.
+        self.stack.append((node.body, path, self.tries, self.alone))
+
+    def _match(self, node: ast.Match, path: BlockPath) -> None:
+        for case in node.cases:
+            self._inner(case.body, path, node.lineno, f"case{case.body[0].lineno}")
+
+    def _imported(self, node: ast.Import | ast.ImportFrom, path: BlockPath) -> None:
+        for alias in node.names:
+            self._named(alias.asname or alias.name.partition(".")[0], node, path)
 
     def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, path: BlockPath) -> None:
         self._named(node.name, node, path)
@@ -251,12 +309,12 @@ class Collector:
 
     def _add(self, name: str, definition: Definition) -> None:
         if self.ending and not definition.tries:  # what handles an error may see it
-            definition = definition._replace(gone=next((b for b in definition.block if b in self.ending), None))
+            gone = next((b for b in definition.block if b in self.ending), None)
+            definition = definition._replace(gone=gone) if gone is not None else definition
         self.found.setdefault(name, []).append(definition)
 
-    def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
-        """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""
-        stack: list[Any] = [child for child in CHILDREN[type(node)](node) if isinstance(child, ast.expr)]
+    def _expressions(self, stack: list[Any], path: BlockPath) -> None:
+        """Walrus targets, and the variables of comprehensions and lambdas, of one statement's expressions."""
         while stack:
             current = stack.pop()
             kind = type(current)
@@ -294,25 +352,12 @@ class Collector:
                 # What is left where one of two tests fails is told of elements only: those are a hint, no proof.
                 if holds or of_all(part)[1]:
                     self._narrow(part, first, last, holds)
-        span = (self.at(first), self.at(last, end=True))
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-            name, either = either_asked(test)
-            if name:
-                self.narrowed.append(Narrowing(name, either, holds, *span, test.lineno))
             return
-        test, elements = of_all(test)
-        exactly = exact_class_asked(test)
-        if exactly is not None and not elements:
-            name, asked_for, equal = exactly
-            self.narrowed.append(Narrowing(name, asked_for, holds is equal, *span, test.lineno))
-            return
-        classes = classes_asked(test)
-        if classes is None or not isinstance(test, ast.Call):
-            return
-        if elements:
-            self.narrowed.append(Narrowing(elements, classes, holds, *span, test.lineno, True))
-            return
-        self.narrowed.append(Narrowing(chain(test.args[0]), classes, holds, *span, test.lineno))
+        told = _told(test)
+        if told is not None:
+            span = (self.at(first), self.at(last, end=True))
+            made = Narrowing(told.name, told.classes, holds is told.equal, *span, told.line, told.elements)
+            self.narrowed.append(made)
 
     def _asserted(self, test: ast.expr, rest: Sequence[ast.stmt]) -> None:
         """Record what an `assert` says about the code that follows, as far as the name is not bound anew."""
@@ -327,7 +372,7 @@ class Collector:
     def _comprehension(self, node: ast.expr, path: BlockPath) -> None:
         span = (self.at(node), self.at(node, end=True))
         for generator in node.generators:  # type: ignore[attr-defined]
-            collector = Collector(self.at)
+            collector = Collector(self.at, self.binding_lines)
             collector._target(generator.target, "loop", generator.iter, (), span[0], path)
             for name, definitions in collector.found.items():
                 for part in self._spans(node, name, span):
@@ -355,3 +400,21 @@ class Collector:
             if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
                 made = Definition(how, value, (), span[0], span[0], path, span, self.tries, self.alone)
                 self._add(argument.arg, made)
+
+
+_Binder = Callable[[Collector, Any, BlockPath], None]
+_BINDERS: dict[type[ast.stmt], _Binder] = {
+    **dict.fromkeys((ast.Assign, ast.AnnAssign), Collector._assigned),
+    **dict.fromkeys((ast.For, ast.AsyncFor), Collector._for),
+    **dict.fromkeys((ast.With, ast.AsyncWith), Collector._with),
+    **dict.fromkeys((ast.Import, ast.ImportFrom), Collector._imported),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), Collector._defined),
+    ast.AugAssign: Collector._augmented,
+    ast.While: Collector._loop,
+    ast.If: Collector._if,
+    ast.Try: Collector._try,
+    ast.Match: Collector._match,
+}
+"""What binds names, or holds other statements; half of all do neither."""
+if hasattr(ast, "TryStar"):
+    _BINDERS[ast.TryStar] = Collector._try

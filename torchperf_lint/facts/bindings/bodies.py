@@ -5,10 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from torchperf_lint.facts.bindings import effects
-from torchperf_lint.facts.bindings.bindings import BlockPath, Collector, Definition, Narrowing, told_together
+from torchperf_lint.facts.bindings.bindings import (
+    BlockPath,
+    Collector,
+    Definition,
+    Narrowing,
+    lines_that_may_bind,
+    told_together,
+)
 from torchperf_lint.facts.bindings.deciding import decisive_names
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
 from torchperf_lint.facts.bindings.reaching import BindingsOfName
@@ -16,12 +24,14 @@ from torchperf_lint.facts.bindings.unset_options import none_by_default, unset_a
 from torchperf_lint.facts.outlines.records import Call, Outline, Position
 from torchperf_lint.facts.outlines.signatures import default_lambdas, is_iteration
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, blocks_of
+from torchperf_lint.facts.syntax.syntax import BLOCKS, CHILDREN, LEAVES, blocks_of
 from torchperf_lint.facts.syntax.written_names import under
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _SCOPES = frozenset(_DEFINITIONS)
+_PLACE = attrgetter("at", "end")
+_NOWHERE = -1
 _UNKNOWN: list[Definition] | None = []
 """Stands for an answer that was not worked out yet."""
 
@@ -31,6 +41,7 @@ class Body:
 
     def __init__(self, tree: ast.Module, outline: Outline, text: str) -> None:
         self.outline = outline
+        self._text = text
         self.ascii = text.isascii()
         self._may_yield, self.may_hold_lambdas = "yield" in text, "lambda" in text
         self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
@@ -70,6 +81,8 @@ class Body:
         stack: list[ast.AST] = [tree]
         while stack:
             node = stack.pop()
+            if type(node) not in BLOCKS:
+                continue  # as most statements
             if isinstance(node, _FUNCTIONS):
                 index = by_place.get((node.lineno, node.name))
                 if index is not None:
@@ -101,16 +114,16 @@ class Body:
     def definitions(self, function: int) -> dict[str, list[Definition]]:
         """Name -> its bindings in a function's own scope, in order."""
         if function not in self._definitions:
-            collector = Collector(self.at)
+            collector = Collector(self.at, self._binding_lines)
             node = self.functions.get(function)
             if node is not None:
                 collector.run(node.body)
             for found in collector.found.values():
-                found.sort(key=lambda d: (d.at, d.end))
+                if len(found) > 1:
+                    found.sort(key=_PLACE)
             self._definitions[function] = collector.found
             self._attributes[function] = {
-                written: BindingsOfName(sorted(found, key=lambda d: (d.at, d.end)))
-                for written, found in collector.attributes.items()
+                written: BindingsOfName(sorted(found, key=_PLACE)) for written, found in collector.attributes.items()
             }
             self._blocks[function] = NestedSpans([s[:2] for s in collector.spans]), [s[2] for s in collector.spans]
             self._withs[function] = NestedSpans([w[:2] for w in collector.withs]), [w[2] for w in collector.withs]
@@ -121,6 +134,10 @@ class Body:
                 key: (NestedSpans([(n.start, n.end) for n in tests]), tests) for key, tests in narrowed.items()
             }
         return self._definitions[function]
+
+    @cached_property
+    def _binding_lines(self) -> frozenset[int]:
+        return lines_that_may_bind(_lines(self._text))
 
     def narrowing(self, function: int, name: str, at: Position, elements: bool = False) -> Narrowing | None:
         """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
@@ -146,7 +163,8 @@ class Body:
         if key not in self._around:
             self.definitions(function)
             spans, paths = self._blocks[function]
-            self._around[key] = max((paths[number] for number in spans.around(at)), key=len, default=())
+            inner = spans.innermost(at, _NOWHERE)
+            self._around[key] = paths[inner] if inner != _NOWHERE else ()
         return self._around[key]
 
     def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
@@ -189,17 +207,21 @@ class Body:
 
     def uses(self, function: int, name: str) -> list[tuple[str, int]]:
         """(attribute, line) for each `name.attribute` in a function, in order; `name` may be a chain."""
-        self._index(function)
+        if function not in self._uses:
+            self._index(function)
         return self._uses[function].get(name, [])
 
     def call(self, function: int, line: int, column: int, callee: str) -> ast.Call | None:
         """The call that an outline's Call record stands for."""
-        self._index(function)
+        if function not in self._calls:
+            self._index(function)
         return self._calls[function].get((line, column, callee))
 
     def node_of(self, call: Call) -> ast.Call | None:
         """The syntax of a call that an outline of this file records."""
-        return self.call(call.function, call.line, call.column, call.callee)
+        if call.function not in self._calls:
+            self._index(call.function)
+        return self._calls[call.function].get((call.line, call.column, call.callee))
 
     def asks(self, function: int, callee: str) -> int | None:
         """The line of the first call in a function that is written so and given something: `x.size(2)`."""
@@ -227,10 +249,14 @@ class Body:
             if kind in LEAVES:
                 continue
             if kind is ast.Attribute:
-                uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
-                if type(current.value) in LEAVES:
-                    continue
-            elif kind is ast.YieldFrom:
+                value = current.value
+                if type(value) is ast.Name:  # three of four
+                    uses.setdefault(value.id, []).append((current.attr, current.lineno))
+                else:
+                    uses.setdefault(chain(value), []).append((current.attr, current.lineno))
+                    stack.append(value)
+                continue
+            if kind is ast.YieldFrom:
                 self._passed_on.setdefault(function, set()).add(chain(current.value))
             elif kind is ast.Call:
                 line, column = self.at(current)
@@ -277,8 +303,8 @@ class Body:
 
     def backward_operands(self, function: int) -> dict[str, int]:
         """Chain -> line, for what `backward` runs on: `loss.backward()`, `scaler.scale(a + b).backward()`."""
-        self._index(function)
         if function not in self._backward:
+            self._index(function)
             found: dict[str, int] = {}
             for call in self._calls[function].values():
                 for name in effects.operands(effects.backward_target(call)):
@@ -288,8 +314,8 @@ class Body:
 
     def passed_to(self, function: int, name: str) -> list[tuple[str, int, int]]:
         """(callee, line, 0-based position) of each call that a name is a positional argument of, in order of lines."""
-        self._index(function)
         if function not in self._passed:
+            self._index(function)
             found: dict[str, list[tuple[str, int, int]]] = {}
             for (line, _, callee), call in self._calls[function].items():
                 for position, argument in enumerate(call.args):
@@ -334,8 +360,7 @@ class Body:
         """What a function puts into a container: `name[...] = value`, `name.append(value)`."""
         if function not in self._stored:
             table: dict[str, list[ast.expr]] = {}
-            node = self.functions.get(function)
-            for target, value in effects.stores(node.body) if node is not None else ():
+            for target, value in effects.stores(self.statements(function)):
                 table.setdefault(target, []).append(value)
             self._stored[function] = table
         return self._stored[function].get(name, [])
@@ -344,8 +369,7 @@ class Body:
         """What a function puts into a container under texts, `name["key"] = value`: key -> values, in order."""
         if function not in self._put_under:
             table: dict[str, dict[str, list[ast.expr]]] = {}
-            node = self.functions.get(function)
-            for container, key, value in effects.named_stores(node.body) if node is not None else ():
+            for container, key, value in effects.named_stores(self.statements(function)):
                 table.setdefault(container, {}).setdefault(key, []).append(value)
             for found in table.values():
                 for written in found.values():
@@ -356,7 +380,10 @@ class Body:
     def self_assignments(self, function: int) -> list[tuple[str, ast.expr, bool]]:
         """(attribute, value, is registered) for each `self.attribute = value` and `self.register_buffer(...)`."""
         if function not in self._self_assignments:
-            self._self_assignments[function] = list(effects.self_assignments(self.functions.get(function)))
+            node = self.functions.get(function)
+            taken = node.args.args if isinstance(node, _FUNCTIONS) else []
+            found = effects.self_assignments(taken[0].arg, self.statements(function)) if taken else ()
+            self._self_assignments[function] = list(found)
         return self._self_assignments[function]
 
     def self_assigned(self, function: int, attribute: str) -> list[tuple[ast.expr, bool]]:

@@ -12,6 +12,7 @@ from torchperf_lint.facts.outlines.masking import Known
 from torchperf_lint.facts.outlines.zero_divisors import asks_a_divisor
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.expressions_written import as_written
 from torchperf_lint.facts.syntax.literals import is_none, is_text
 from torchperf_lint.facts.syntax.syntax import LEAVES, children_of, targets_of
 
@@ -124,7 +125,7 @@ def keeps_extreme(node: ast.If) -> bool:
         return False
     if not isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         return False
-    sides = {ast.unparse(test.left), ast.unparse(test.comparators[0])}
+    sides = {as_written(test.left), as_written(test.comparators[0])}
     keeping = [_gives(statement) == sides for statement in node.body]
     if sum(keeping) != 1 or len(node.body) > _KEPT_TOGETHER:
         return False
@@ -135,7 +136,7 @@ def _gives(statement: ast.stmt) -> set[str]:
     """Both sides of `best = x`."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return set()
-    return {ast.unparse(statement.targets[0]), ast.unparse(statement.value)}
+    return {as_written(statement.targets[0]), as_written(statement.value)}
 
 
 def _unless_first(test: ast.expr) -> ast.expr:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_text
-from torchperf_lint.facts.syntax.syntax import LEAVES, blocks_of, children_of, side_by_side
+from torchperf_lint.facts.syntax.syntax import (
+    BLOCKS,
+    CHILDREN,
+    LEAVES,
+    blocks_of,
+    children_of,
+    side_by_side,
+    targets_of,
+)
 from torchperf_lint.facts.syntax.written_names import written_name
 from torchperf_lint.patterns import pattern
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OWN = frozenset((*_DEFINITIONS, ast.Lambda))
 """What has a scope of its own."""
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
 _YIELDS = (ast.Yield, ast.YieldFrom)
 _REGISTERS = pattern(r"register_(?:\w+_)?(?:buffer|parameter)$")
 _STATE = "add_state"
@@ -22,30 +32,30 @@ _OF_SETATTR = 3
 _OF_TORCH = ("register_buffer", "register_parameter")
 
 
-def self_assignments(
-    function: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None,
-) -> Iterator[tuple[str, ast.expr, bool]]:
-    """(attribute, value, is registered) for each `self.attribute = value`, `self.register_buffer(...)`, `setattr`."""
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not function.args.args:
-        return
-    own = function.args.args[0].arg
-    for node in statements(function.body):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                yield from _attributes_set(target, node.value, own)
+def self_assignments(own: str, statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr, bool]]:
+    """(attribute, value, is registered) for each `self.attribute = value`, `self.register_buffer(...)`, `setattr`.
+
+    `own`: what the function calls `self`; `statements`: all of it.
+    """
+    for node in statements:
+        if isinstance(node, _ASSIGNMENTS) and node.value is not None:
+            for target in targets_of(node):
+                if not isinstance(target, ast.Name):
+                    yield from _attributes_set(target, node.value, own)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield from _registered(node.value, own)
-            yield from _set_by_name(node.value, own)
+            callee = chain(node.value.func)
+            if callee == "setattr" or callee.startswith((f"{own}.", "super().")):
+                yield from _registered(node.value, callee, own)
+                yield from _set_by_name(node.value, callee, own)
 
 
-def _set_by_name(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
+def _set_by_name(call: ast.Call, callee: str, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
     """`setattr(self, "name", value)`, and `self.add_module("name", module)`: what `self.name = value` does."""
     if call.keywords:
         return
-    if chain(call.func) == "setattr" and len(call.args) == _OF_SETATTR and chain(call.args[0]) == own:
+    if callee == "setattr" and len(call.args) == _OF_SETATTR and chain(call.args[0]) == own:
         name, value = call.args[1:]
-    elif chain(call.func) in (f"{own}.add_module", f"{own}.register_module") and len(call.args) == _OF_SETATTR - 1:
+    elif callee in (f"{own}.add_module", f"{own}.register_module") and len(call.args) == _OF_SETATTR - 1:
         name, value = call.args
     else:
         return
@@ -54,13 +64,13 @@ def _set_by_name(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool
         yield written, value, False
 
 
-def _registered(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
+def _registered(call: ast.Call, callee: str, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
     """`self.register_buffer("name", tensor)` and `register_parameter`: both follow the module.
 
     So do those that a project's own helper registers, `self.register_empty_buffer("name")`, and the states of metrics,
     `self.add_state("count", default=torch.tensor(0))`.
     """
-    who, _, what = chain(call.func).rpartition(".")
+    who, _, what = callee.rpartition(".")
     if who not in (own, "super()") or not (_REGISTERS.match(what) or what == _STATE):
         return
     named = {k.arg: k.value for k in call.keywords}
@@ -121,12 +131,12 @@ def operands(node: ast.expr | None) -> Iterator[str]:
             yield chain(current)
 
 
-def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+def stores(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     """(container, value) for each `container[...] = v`, `container.append(v)` and `container.update({k: v})`.
 
     Several calls may share a line, `rows.append(i), columns.append(j)`.
     """
-    for node in statements(body):
+    for node in statements:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 yield from _stored(target, node.value)
@@ -155,9 +165,9 @@ def _stored(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
                 yield chain(part.value), item
 
 
-def named_stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str, ast.expr]]:
+def named_stores(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, str, ast.expr]]:
     """(container, key, value) for each `container["key"] = v`, in order."""
-    for node in statements(body):
+    for node in statements:
         for target in node.targets if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Subscript) and is_text(target.slice):
                 yield chain(target.value), target.slice.value, node.value  # type: ignore[attr-defined]
@@ -182,15 +192,16 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
     index of torch's picks from, `x[rows, torch.arange(n)]`, is told as `x` + `PICKED_BY_TORCH`, too; and what picks by
     its copy on the host, `table[x.cpu()]`, as `x` + `PICKS_BY_COPY`.
     """
-    stack: list[ast.AST] = list(body)
+    stack: list[Any] = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Subscript):
+        kind = type(node)
+        if kind is ast.Subscript:
             if isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
                 parts = node.slice.elts
                 if parts and (not isinstance(parts[0], ast.Constant) or len(parts) > 2):
                     yield node.value.id, node.lineno
-                if any(isinstance(part, ast.Call) and chain(part.func) in _INDICES for part in parts):
+                if any(isinstance(part, ast.Call) and chain(part.func) in INDICES_OF_TORCH for part in parts):
                     yield node.value.id + PICKED_BY_TORCH, node.lineno
             elif isinstance(node.slice, ast.Compare):
                 yield from _operand_names(node.slice)
@@ -198,15 +209,16 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
                 copied = node.slice.func
                 if copied.attr == "cpu" and isinstance(copied.value, ast.Name):
                     yield copied.value.id + PICKS_BY_COPY, node.lineno
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare | ast.BinOp):
+        elif kind is ast.Attribute and isinstance(node.value, _WITH_OPERATORS):
             yield from _operand_names(node.value)
-        if type(node) not in _OWN:
-            stack += [child for child in children_of(node) if type(child) not in LEAVES]
+        if kind not in LEAVES and kind not in _OWN:
+            stack += CHILDREN[kind](node)
 
 
 PICKED_BY_TORCH = "[torch]"
 PICKS_BY_COPY = "[cpu()]"
-_INDICES = frozenset({"torch.arange", "torch.randperm", "torch.randint"})
+_WITH_OPERATORS = (ast.Compare, ast.BinOp)
+INDICES_OF_TORCH = frozenset({"torch.arange", "torch.randperm", "torch.randint"})
 
 
 def _operand_names(node: ast.Compare | ast.BinOp) -> Iterator[tuple[str, int]]:
@@ -225,9 +237,8 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         node = stack.pop()
         if isinstance(node, ast.stmt):
             yield node
-        if isinstance(node, _DEFINITIONS):
-            continue
-        stack.extend(reversed(blocks_of(node)))
+        if type(node) in BLOCKS and not isinstance(node, _DEFINITIONS):
+            stack += reversed(blocks_of(node))
 
 
 def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:

@@ -22,6 +22,9 @@ class BindingsOfName:
         self._inner = [d for d in found if d.within is not None]
         self._found = [d for d in found if d.within is None] if self._inner else found
         self._starts = [d.at for d in self._found]
+        self._only = self._found[0] if len(self._found) == 1 and not self._found[0].block else None
+        """What alone binds the name, and in no block, as most names are bound: it holds all the way down."""
+        self._may_be_gone = self._only is None and any(d.gone is not None for d in self._found)
 
     @cached_property
     def _within(self) -> NestedSpans:
@@ -49,7 +52,9 @@ class BindingsOfName:
 
     def reaching(self, at: Position, block: BlockPath) -> list[Definition] | None:
         """The bindings, in order, that may hold at a place inside `block`; None for a name bound in none."""
-        bound = any(not _is_gone(d, at, block) for d in self._found)
+        if self._only is not None:
+            return [self._only] if self._only.end <= at else []
+        bound = any(not _is_gone(d, at, block) for d in self._found) if self._may_be_gone else bool(self._found)
         return self._reaching(at, block)[0] if bound else None
 
     def settled(self, at: Position, block: BlockPath) -> list[Definition]:
@@ -61,9 +66,11 @@ class BindingsOfName:
         after = bisect_right(self._starts, at)
         loops = [depth for depth, (_, branch) in enumerate(block) if branch == "loop"]
         kept, certain = self._passed(after, at, block, loops[0] if loops else len(block))
+        kept.reverse()
+        if not loops:
+            return kept, certain
         # What is bound later in a turn of a loop holds in the next turn, unless each turn binds the name before.
         carrying = next((depth for depth in loops if certain is None or depth >= len(certain)), None)
-        kept.reverse()
         if carrying is not None:
             later = (self._found[number] for number in self._later(after, at, block[carrying][0]))
             kept += [definition for definition in later if not _is_gone(definition, at, block)]
@@ -112,7 +119,8 @@ def _always_before(definition: Definition, block: BlockPath) -> bool:
     """Whether whoever gets to `block` has passed the definition; what a handler handles may have come before it."""
     if block[: len(definition.block)] != definition.block:
         return False
-    return not any(line in definition.tries and branch.startswith(HANDLER) for line, branch in block)
+    tries = definition.tries
+    return not tries or not any(line in tries and branch.startswith(HANDLER) for line, branch in block)
 
 
 def is_bound_before(found: Sequence[Definition], at: Position, block: BlockPath) -> bool:

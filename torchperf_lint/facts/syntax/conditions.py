@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Sequence
 
-from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.expressions_written import as_written
 from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES
 from torchperf_lint.patterns import pattern
@@ -19,10 +18,6 @@ _ACCUMULATES = pattern(r"accum|(?:^|_)(?:grad(?:ient)?s?_accu?|accu?_(?:grads?|s
 
 def words(node: ast.expr) -> str:
     """A test as written, for messages."""
-    if isinstance(node, ast.Name | ast.Attribute):  # what most loops go over, and take
-        written = chain(node)
-        if written.replace(".", "").isidentifier():
-            return written
     try:
         written = as_written(node)
         return written[1:-1] if isinstance(node, ast.Tuple) and written.startswith("(") else written

@@ -9,13 +9,11 @@ from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 
-from torchperf_lint.facts.syntax.syntax import CHILDREN, LEAVES, nodes_of
+from torchperf_lint.facts.syntax.syntax import BLOCKS, CHILDREN, LEAVES, nodes_of
 
 _INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-_WITH_BLOCKS = (ast.mod, ast.stmt, ast.ExceptHandler, ast.match_case)
 _START = attrgetter("lineno", "col_offset")
 _NOWHERE: tuple[Sequence[ast.stmt], int] = ((), 0)
 
@@ -133,8 +131,7 @@ class Enclosing:
         """Statement -> the block it stands in, and its 0-based place there."""
         found: dict[ast.AST, tuple[Sequence[ast.stmt], int]] = {}
         for parent in dict.fromkeys(self.parents.values()):
-            for name in _BLOCKS if isinstance(parent, _WITH_BLOCKS) else ():
-                block = getattr(parent, name, None)
-                if isinstance(block, list):
-                    found.update((statement, (block, place)) for place, statement in enumerate(block))
+            for name in BLOCKS.get(type(parent), ()):
+                block = getattr(parent, name)
+                found.update((statement, (block, place)) for place, statement in enumerate(block))
         return found

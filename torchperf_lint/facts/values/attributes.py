@@ -264,9 +264,11 @@ def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, 
     body = values.body(cls.path)
     if body is None:
         return []
+    if cls not in values.setting_methods:
+        methods = values.index.record(cls).methods.values()
+        values.setting_methods[cls] = [index for index in methods if body.self_assignments(index)]
     found: list[tuple[int, ast.expr, bool]] = []
-    record = values.index.record(cls)
-    for index in record.methods.values():
+    for index in values.setting_methods[cls]:
         found += [(index, value, buffer) for value, buffer in body.self_assigned(index, name)]
     return found[:6]
 

@@ -87,7 +87,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     """The value of a variable at a place, as `isinstance` tests around the place narrow it."""
     body = values.body(frame.path)
     tested = body.narrowing(frame.function, name, frame.at) if body is not None else None
-    value = untested_value(values, name, frame)
+    value = _untested(values, name, frame, body) if body is not None else UNKNOWN
     if value.kind == "sequence" and body is not None and holds_objects(body, name, frame):
         return UNKNOWN
     if tested is None:
@@ -117,11 +117,12 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
 
 def untested_value(values: Values, name: str, frame: Frame) -> Value:
     """The value of a variable at a place, whatever tests around the place say of it."""
-    path, scope = frame.path, frame.function
-    body = values.body(path)
-    if body is None:
-        return UNKNOWN
-    at = frame.at
+    body = values.body(frame.path)
+    return _untested(values, name, frame, body) if body is not None else UNKNOWN
+
+
+def _untested(values: Values, name: str, frame: Frame, body: Body) -> Value:
+    path, scope, at = frame.path, frame.function, frame.at
     functions = values.index.outlines[path].functions
     while scope >= 0:
         here = frame if scope == frame.function else frame.within(scope)
@@ -151,13 +152,13 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
-    functions = values.index.outlines[frame.path].functions
+    function = values.index.outlines[frame.path].functions[frame.function]
     if len(reaching) > 1:
         reaching = before_its_move(name, reaching, frame.function, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     if len(found) > 1 and any(value.kind == "batch" for value in found):
         found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
-    is_parameter = _is_parameter(functions[frame.function], name)
+    is_parameter = _is_parameter(function, name)
     if is_parameter and any(d.within is not None for d in reaching):
         return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
     if (
@@ -166,11 +167,11 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
         and not converts_all(body, frame.function, name, reaching)
     ):
         given = _from_parameter(values, name, frame, body)
-        optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
+        optional = any(p.name == name and p.default for p in function.parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
         # `if lengths is None: lengths = torch.full((n,), m)`: what stands in for it is on the host, as it would be.
         found.insert(0, given.moved(HOST) if on_host and given.confidence is Confidence.LIKELY else given)
-    value = join(found)
+    value = found[0] if len(found) == 1 else join(found)
     if value.kind == "tensor" and value.confidence is not Confidence.CERTAIN:
         used = used_as_module(name, frame, body)
         value = used if used is not None else value

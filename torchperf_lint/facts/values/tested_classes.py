@@ -45,12 +45,11 @@ def _classes_of(values: Values, thing: Thing) -> list[Thing]:
 
 def known_around(values: Values, name: str, value: Value, frame: Frame) -> Value:
     """What a test in the function around, above the inner one, says of a name that the inner one does not bind."""
-    functions = values.index.outlines[frame.path].functions
-    inner = functions[frame.function]
-    body = values.body(frame.path)
-    if body is None or inner.parent <= 0 or any(parameter.name == name for parameter in inner.parameters):
+    inner = values.index.outlines[frame.path].functions[frame.function]
+    if inner.parent <= 0 or any(parameter.name == name for parameter in inner.parameters):
         return value
-    if body.definitions(frame.function).get(name):
+    body = values.body(frame.path)
+    if body is None or body.definitions(frame.function).get(name):
         return value
     tested = body.narrowing(inner.parent, name, (inner.header_line, 10**6))
     return of_tested_class(values, name, tested, value, frame) if tested is not None else value

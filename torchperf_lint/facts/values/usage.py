@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
-from torchperf_lint.facts.bindings.effects import PICKED_BY_TORCH, PICKS_BY_COPY
+from torchperf_lint.facts.bindings.effects import INDICES_OF_TORCH, PICKED_BY_TORCH, PICKS_BY_COPY
 from torchperf_lint.facts.bindings.same_binding import is_same
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.hotness.loader_loops import is_plural
@@ -126,7 +126,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     picked = picked_from_at(body, frame.function, name)
     if picked is not None and is_same(body, frame.function, name, frame.at, picked):
         return tensor(ANYWHERE, f"of `{name}` elements are picked that `backward` runs on (line {picked})")
-    for attribute, line in uses if not _SETTINGS.search(name) else ():
+    for attribute, line in uses if uses and not _SETTINGS.search(name) else ():
         if attribute in api.TENSOR_ONLY_METHODS and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
@@ -140,7 +140,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         _copied(name, frame, body)
         or _asked_for_its_device(name, uses, frame, body)
         or _taken_from(name, frame, body)
-        or _picked_from(name, frame, body)
+        or _picked_from(name, uses, frame, body)
         or _handed_on(values, name, frame, body)
     )
     if handed is not None:
@@ -199,30 +199,33 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
     return None
 
 
-def _picked_from(name: str, frame: Frame, body: Body) -> Value | None:
+def _picked_from(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
     """A tensor, where an index that torch makes picks from it beside another, `x[rows, torch.arange(n)]`; and one whose
     copy on the host is an index itself, `table[x.cpu()]`."""
-    for marked, told in ((PICKED_BY_TORCH, "is indexed by a tensor that torch makes"), (PICKS_BY_COPY, _PICKS)):
-        line = body.array_like(frame.function, name + marked)
+    may_pick = not INDICES_OF_TORCH.isdisjoint(body.callees(frame.function))
+    copied = any(attribute == "cpu" for attribute, _ in uses)
+    for marked, told, may_be in ((PICKED_BY_TORCH, _PICKED, may_pick), (PICKS_BY_COPY, _PICKS, copied)):
+        line = body.array_like(frame.function, name + marked) if may_be else None
         if line is not None and is_same(body, frame.function, name, frame.at, line):
             return tensor(ANYWHERE, f"`{name}` {told} (line {line})", Confidence.LIKELY)
     return None
 
 
+_PICKED = "is indexed by a tensor that torch makes"
 _PICKS = "is used as a tensor: its copy on the host is an index"
 
 
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
     """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
     for callee, line, position in body.passed_to(frame.function, name):
-        if (callee.endswith("all_gather") and not position) or not is_same(body, frame.function, name, frame.at, line):
+        if callee.endswith("all_gather") and not position:
             continue
         head = callee.partition(".")[0]
         operand = position == 0 or callee.endswith(("einsum", "all_gather", "into_tensor", "scatter_tensor"))
         if head != "self" and (not operand or head in api.PLAIN_BUILTINS):
             continue
         thing = values.types.thing(frame.path, frame.function, callee)
-        if thing is None:
+        if thing is None or not is_same(body, frame.function, name, frame.at, line):
             continue
         if thing.kind in ("function", "instance") and _runs_a_module(values, callee, name, frame, body):
             because = f"`{name}` is handed to the module `{callee}` (line {line}) and used as a tensor"

@@ -224,7 +224,7 @@ def _same_kind(found: list[Value]) -> Value:
     # `x.cuda() if use_cuda else x` may have left where the argument is, whatever `x` is.
     borrowed = any(value.borrowed for value in found)
     borrowed = borrowed and not any(value.device == DEVICE and not value.borrowed for value in found)
-    thing = first.thing if len({value.thing for value in found}) == 1 else None
+    thing = first.thing if all(value.thing == first.thing for value in found) else None
     whole = join(items) if items else None
     origins = {origin for value in found for origin in value.origins}
     return _new(

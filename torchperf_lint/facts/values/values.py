@@ -70,6 +70,8 @@ class Values:
         """Function -> what it returns, where it says that this is plain; results.py fills it."""
         self.attributes_set: dict[tuple[Thing, FunctionKey], frozenset[str]] = {}
         """(class, method) -> the attributes of its object that it sets; assigned_before.py fills it."""
+        self.setting_methods: dict[Thing, list[int]] = {}
+        """Class -> its methods that set attributes, two of a dozen; attributes.py fills it."""
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
         self.default_setters: frozenset[str] | None = None
