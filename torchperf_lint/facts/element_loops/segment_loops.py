@@ -61,7 +61,7 @@ def segment_loops(file: SourceFile) -> Iterator[SegmentLoop]:
         for call in file.enclosing(spot.function).of_kinds((ast.Call,)):
             assert isinstance(call, ast.Call)
             whole = _reduced(call, places, file, spot) if loop in file.enclosing(spot.function).around(call) else None
-            inside = spot_at(file, call, spot.function)
+            inside = spot_at(file, call, spot.function) if whole is not None else None
             if whole is None or inside is None or names_of(whole) & bound or not _gathers(loop, call):
                 continue
             if base_of(whole) in written or (over is not None and not chooses_several(spot, over, name)):
