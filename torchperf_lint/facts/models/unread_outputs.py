@@ -48,7 +48,7 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
     """Each hot call, in order, of whose result only other parts are read."""
     if file.mentions(_HOOKS):
         return
-    asking = _functions_with(file, (ATTENTIONS, HIDDEN))
+    asking = _functions_that_ask(file)
     for site in file.calls_among([call for call in file.outline.calls if call.function in asking]):
         asked = tuple(k.arg for k in site.call.keywords if k.arg in (ATTENTIONS, HIDDEN) and is_true(k.value))
         if not asked or site.hot is None or site.hot.kind == "data":
@@ -60,9 +60,9 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
             yield Unread(site, asked, ", ".join(f"`{part}`" for part in read))
 
 
-def _functions_with(file: SourceFile, words: tuple[str, ...]) -> set[int]:
-    """The functions in whose lines one of some words stands; the module's always."""
-    lines = [number for number, line in enumerate(file.lines, 1) if any(word in line for word in words)]
+def _functions_that_ask(file: SourceFile) -> set[int]:
+    """The functions in whose lines one of the keywords stands; the module's always."""
+    lines = [number for number, line in enumerate(file.lines, 1) if ATTENTIONS in line or HIDDEN in line]
     functions = enumerate(file.outline.functions)
     return {n for n, f in functions if n == 0 or bisect_left(lines, f.line) < bisect_right(lines, f.end_line)}
 
