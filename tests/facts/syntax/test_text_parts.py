@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchperf_lint.facts.syntax.text_parts import TextParts
+from torchperf_lint.facts.syntax.text_parts import TextParts, Vocabulary
 
 TEXT = "x = loss.item()\nlog_softmax (y)\nif torch.any(\n    mask\n):\n    f(g(h[0] + 1))(z)\n"
 
@@ -15,9 +15,23 @@ SOUGHT = (
 
 @pytest.mark.parametrize("sought", [*SOUGHT, "", "x = loss", "softmax (", " + ", "\n("])
 def test_says_what_the_text_says(sought):
-    assert (sought in TextParts(TEXT)) == (sought in TEXT)
+    assert (sought in TextParts(TEXT, Vocabulary())) == (sought in TEXT)
 
 
 @pytest.mark.parametrize("sought", ["(", "f(", "x"])
 def test_an_empty_text_holds_nothing(sought):
-    assert sought not in TextParts("")
+    assert sought not in TextParts("", Vocabulary())
+
+
+def test_words_of_one_text_are_not_found_in_another():
+    vocabulary = Vocabulary()
+    first = TextParts("loss.item()", vocabulary)
+    assert ("item" in first, "tem(" in first, "items" in first) == (True, True, False)
+    second = TextParts("items\nlog_softmax", vocabulary)
+    assert ("item" in second, "items" in second, "softmax" in second, "loss" in second) == (True, True, True, False)
+    assert ("items" in first, "softmax" in first) == (False, False)
+
+
+def test_a_letter_that_is_not_ascii_ends_no_search():
+    text = TextParts("größe_x = 'naïve\udc80item'", Vocabulary())
+    assert all(part in text for part in ("e_x", "gr", "ß", "item", "ve"))

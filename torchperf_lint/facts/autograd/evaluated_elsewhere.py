@@ -34,14 +34,12 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
     """The first call of each such model in each loop of a file that does not train."""
     if "eval" not in file.project.index.called_names:
         return
-    callees: dict[int, set[str]] = defaultdict(set)
-    for call in file.outline.calls:
-        callees[call.function].add(call.callee)
     for number, region in enumerate(file.outline.regions):
         if region.kind != "loop":
             continue
-        for model in _called_in(file, number, callees[region.function]):
-            place = _put(file.project, FunctionKey(file.path, region.function), model, region.start[0])
+        function = FunctionKey(file.path, region.function)
+        for model in _called_in(file, number, {callee for _, callee in _mode_calls(file.project, function)}):
+            place = _put(file.project, function, model, region.start[0])
             if place is None or says_more(file, region):
                 continue
             found = evaluated_in(file, number, model)
@@ -50,7 +48,7 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
 
 
 def _called_in(file: SourceFile, number: int, own: set[str]) -> Iterator[str]:
-    """What a loop calls, itself or a method of it, where the loop's function, which calls `own`, sets no mode of it."""
+    """What a loop calls, itself or a method of it, where the loop's function sets no mode of it: not in `own`."""
     calls = file.project.hotness.loops.calls.directly_in(file.path, number)
     callees = dict.fromkeys(call.callee for call in calls)
     owners = (callee.rpartition(".")[0] for callee in callees)
@@ -101,7 +99,7 @@ def _by_a_caller(project: Project, key: FunctionKey, parameter: str, hops: int) 
     if project.hotness.grad_mode.is_left_to_callers(key):
         return None  # those that run most often may do it
     for site in project.hotness.callers.get(key, ()):
-        if not any(call.callee.endswith(".eval") for call in project.index.outlines[site.path].calls):
+        if site.path not in project.once(_evaluating):
             continue
         node = call_at(project.values, site)
         given = argument_for(node, project.index.function(key), parameter) if node is not None else None
@@ -141,7 +139,7 @@ def put_by_the_object(project: Project, key: FunctionKey, model: str) -> tuple[s
 def _said(project: Project, key: FunctionKey, model: str, before: int) -> tuple[str, int] | None:
     """The last `model.eval()` of a function above a line (0: anywhere), where no `model.train()` follows."""
     said = (f"{model}.train", f"{model}.eval")
-    modes = [(call.line, call.callee) for call in project.index.calls_in(key) if call.callee in said]
+    modes = [(line, callee) for line, callee in _mode_calls(project, key) if callee in said]
     modes += [(b.line, b.value) for b in project.types.bindings(key.path).get((key.index, model), ())]
     line, last = max((mode for mode in modes if not before or mode[0] < before), default=(0, ""))
     if last.removesuffix("()").endswith(".eval"):
@@ -149,3 +147,23 @@ def _said(project: Project, key: FunctionKey, model: str, before: int) -> tuple[
     evaluated = [line for line, callee in modes if callee == f"{model}.eval"]
     trained = any(callee == f"{model}.train" for _, callee in modes)
     return (key.path, evaluated[-1]) if evaluated and not trained else None
+
+
+def _mode_calls(project: Project, key: FunctionKey) -> list[tuple[int, str]]:
+    """The lines and callees of all `model.eval()` and `model.train()` in a function."""
+    return project.once(_all_mode_calls).get(key, [])
+
+
+def _all_mode_calls(project: Project) -> dict[FunctionKey, list[tuple[int, str]]]:
+    found: dict[FunctionKey, list[tuple[int, str]]] = defaultdict(list)
+    for path, outline in project.index.outlines.items():
+        for call in outline.calls:
+            if call.callee.endswith((".eval", ".train")):
+                found[FunctionKey(path, call.function)].append((call.line, call.callee))
+    return dict(found)
+
+
+def _evaluating(project: Project) -> frozenset[str]:
+    """The paths of the files that put anything into evaluation mode."""
+    calls = project.once(_all_mode_calls).items()
+    return frozenset(key.path for key, modes in calls if any(callee.endswith(".eval") for _, callee in modes))

@@ -43,6 +43,8 @@ _AROUND = pattern(
 )
 """What the code around a loop may want gradients for; that it trains as well, elsewhere, says nothing of the loop."""
 _FROZEN = pattern(r"\.freeze\(|jit\.load|onnx|TensorRT|trt\b|set_grad_enabled\(False")
+_WORDS_OF_FROZEN = (".freeze(", "jit.load", "onnx", "TensorRT", "trt", "set_grad_enabled(False")
+"""One of them is in all that `_FROZEN` finds."""
 _NO_PARTS = frozenset(
     "eval train to cuda cpu half float bfloat16 parameters named_parameters modules named_modules children buffers "
     "state_dict load_state_dict zero_grad requires_grad_ apply register_buffer generate share_memory".split()
@@ -76,7 +78,7 @@ class Evaluated(NamedTuple):
 
 def put_into_evaluation(file: SourceFile) -> Iterator[tuple[Call, str]]:
     """Calls of `model.eval()`, with the chain of the model."""
-    for call in file.outline.calls:
+    for call in file.outline.calls if file.mentions(("eval",)) else ():
         model, _, method = call.callee.rpartition(".")
         if method == "eval" and model and "?" not in model and "()" not in model:
             yield call, model
@@ -135,7 +137,7 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
 
 def is_frozen(file: SourceFile) -> bool:
     """Whether something in a file may have switched gradients off for good, or runs no model of torch."""
-    return bool(_FROZEN.search(file.text)) or freezes(file.text)
+    return (file.mentions(_WORDS_OF_FROZEN) and bool(_FROZEN.search(file.text))) or freezes(file.text)
 
 
 def _plainest(file: SourceFile, run: Site, inside: list[Call], model: str) -> Site:

@@ -25,6 +25,7 @@ from torchperf_lint.facts.files.host_scripts import stays_on_host
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.hotness.hot import Hot
 from torchperf_lint.facts.hotness.loop import EVERY_INPUT
+from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.roles.role import EACH_STEP
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import below
@@ -38,6 +39,8 @@ _STATE = pattern(r"^(?:state|states|obs|observation|observations|s|frame)$")
 """What an agent is given to choose an action for."""
 _TO_THE_HOST = pattern(r"(?:^|[._])(?:\w*numpy|to_?np|detach\w*)$")
 """Functions of projects that may detach what they are given, by their names."""
+_WORDS_OF_HOST = ("numpy", "to_np", "tonp", "detach")
+"""One of them is in all that `_TO_THE_HOST` finds."""
 _FROZEN = pattern(
     r"toggle_grad|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
     r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
@@ -70,14 +73,11 @@ class Recorded(NamedTuple):
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
-    if may_freeze(file.text) or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)):
-        return
     if stays_on_host(file):
         return  # small networks, for which a graph costs next to nothing
-    ending = {call.function for call in file.outline.calls if last_part(call.callee) in _ENDING}
-    raw = {number for number, line in enumerate(file.lines, 1) if ".data" in line} if file.mentions((".data",)) else ()
-    ending |= {c.function for c in file.outline.calls if c.line in raw or _TO_THE_HOST.search(c.callee)}
-    records = [call for call in file.outline.calls if call.function in ending and is_plain(call)]
+    records = _beside_endings(file)
+    if not records or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)) or may_freeze(file.text):
+        return
     trains = any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
     for found in file.calls_among(records):
         site = replace(found, hot=_seldom_seen(file, found, trains)) if found.hot is None else found
@@ -101,6 +101,18 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
         guessed = found.hot is None and may_be_off_by_name(file.project, FunctionKey(file.path, site.function))
         if not guessed and not model_switches_off(file, site) and not keeps(file, site):
             yield Recorded(site, min(ends), bool(ways.lines), only_its_name_tells(file, site))
+
+
+def _beside_endings(file: SourceFile) -> list[Call]:
+    """The calls that may run a network, in functions that end some graph."""
+    calls = file.outline.calls
+    ending = {call.function for call in calls if last_part(call.callee) in _ENDING}
+    if file.mentions((".data",)):
+        raw = {number for number, line in enumerate(file.lines, 1) if ".data" in line}
+        ending |= {call.function for call in calls if call.line in raw}
+    if file.mentions(_WORDS_OF_HOST):
+        ending |= {call.function for call in calls if _TO_THE_HOST.search(call.callee)}
+    return [call for call in calls if call.function in ending and is_plain(call)] if ending else []
 
 
 def _is_given(call: ast.Call) -> bool:

@@ -155,15 +155,7 @@ def _may_compute(values: Values, receiver: ast.expr, frame: Frame) -> bool:
         return may_be_from_callers(values, receiver.id, frame)
     if isinstance(receiver, ast.BinOp) or (isinstance(receiver, ast.Call) and _computes_with_attribute(receiver)):
         return True
-    for callee in body.callees(frame.function):
-        thing = values.types.thing(frame.path, frame.function, callee)
-        if thing is None:
-            continue
-        if thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
-            return True
-        if thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index), _HELPERS):
-            return True
-    return False
+    return _makes(values, FunctionKey(frame.path, frame.function), _HELPERS + 1)
 
 
 def _computes_with_attribute(node: ast.Call) -> bool:
@@ -171,8 +163,19 @@ def _computes_with_attribute(node: ast.Call) -> bool:
     return any(isinstance(part, ast.Attribute) and chain(part.value) == "self" for part in node.args)
 
 
+_makers: WeakKeyDictionary[Values, dict[tuple[FunctionKey, int], bool]] = WeakKeyDictionary()
+"""Answers of `_makes` by function and depth: most moves of a project stand near others."""
+
+
 def _makes(values: Values, key: FunctionKey, depth: int) -> bool:
     """Whether a function of the project makes tensors itself, or through a helper of its own."""
+    answers = _makers.setdefault(values, {})
+    if (key, depth) not in answers:
+        answers[key, depth] = _calls_a_maker(values, key, depth)
+    return answers[key, depth]
+
+
+def _calls_a_maker(values: Values, key: FunctionKey, depth: int) -> bool:
     body = values.body(key.path)
     for callee in body.callees(key.index) if body is not None else ():
         thing = values.types.thing(key.path, key.index, callee)

@@ -68,9 +68,9 @@ def _helper_reads(file: SourceFile) -> tuple[HelperRead, ...]:
 def _found_in(file: SourceFile) -> Iterator[HelperRead]:
     records = []
     found: dict[tuple[int, int, str], tuple[FunctionKey, int]] = {}
-    for call in file.outline.calls:
-        hot = file.project.hotness.of_region(file.path, call.region)
-        if hot is None or hot.kind not in _OFTEN or hot.optional or hot.evaluates:
+    often = _often_run(file)
+    for call in file.outline.calls if often else ():
+        if call.region not in often:
             continue
         targets = file.project.types.targets(file.path, call.function, call.callee)
         line = _copied_on(file.project, targets[0]) if len(targets) == 1 else None
@@ -83,6 +83,12 @@ def _found_in(file: SourceFile) -> Iterator[HelperRead]:
         operand = argument_for(site.call, function, function.parameters[function.bound].name)
         if operand is not None:
             yield HelperRead(site, operand, key.path, line)
+
+
+def _often_run(file: SourceFile) -> set[int]:
+    """The regions of a file whose hot code keeps what it computes on the device."""
+    hots = ((r, file.project.hotness.of_region(file.path, r)) for r in {call.region for call in file.outline.calls})
+    return {r for r, hot in hots if hot and hot.kind in _OFTEN and not hot.optional and not hot.evaluates}
 
 
 def hot_callers(file: SourceFile, site: Site) -> Iterator[CallSite]:

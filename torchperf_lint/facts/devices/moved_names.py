@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
@@ -155,8 +156,9 @@ def _handed_to_be_moved(values: Values, frame: Frame, body: Body) -> set[str]:
     """The names that a function hands to another, which moves them: `run_on(model, x)`, with `x.to(device)` there."""
     found: set[str] = set()
     for call in values.index.calls_in(FunctionKey(frame.path, frame.function)):
-        node = body.node_of(call) if _mover(values, call.callee, frame) is not None else None
-        found |= {root for argument in _moved_arguments(values, node, frame) for root in _roots(argument)}
+        if _mover(values, call.callee, frame) is not None:
+            arguments = _moved_arguments(values, body.node_of(call), frame)
+            found |= {root for argument in arguments for root in _roots(argument)}
     return found
 
 
@@ -178,9 +180,19 @@ def _mover(values: Values, callee: str, frame: Frame) -> FunctionKey | None:
     targets = values.types.targets(frame.path, frame.function, callee)
     if len(targets) != 1 or values.index.function(targets[0]).name in ("forward", "__call__", "__init__"):
         return None
-    body = values.body(targets[0].path)
-    moves = body is not None and any(last_part(c) in ("to", "cuda") for c in body.callees(targets[0].index))
-    return targets[0] if moves else None
+    return targets[0] if targets[0].index in _moving_in(values, targets[0].path) else None
+
+
+_moving: WeakKeyDictionary[Values, dict[str, frozenset[int]]] = WeakKeyDictionary()
+"""Path -> the functions of a file that call `to` or `cuda`."""
+
+
+def _moving_in(values: Values, path: str) -> frozenset[int]:
+    known = _moving.setdefault(values, {})
+    if path not in known:
+        calls = values.index.outlines[path].calls
+        known[path] = frozenset(call.function for call in calls if last_part(call.callee) in ("to", "cuda"))
+    return known[path]
 
 
 def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:

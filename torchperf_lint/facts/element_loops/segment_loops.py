@@ -60,8 +60,10 @@ def segment_loops(file: SourceFile) -> Iterator[SegmentLoop]:
         written = {base_of(place) for node in nodes_of(loop) for place in changed(node)}
         for call in file.enclosing(spot.function).of_kinds((ast.Call,)):
             assert isinstance(call, ast.Call)
+            if not isinstance(call.func, ast.Attribute) or call.func.attr not in _REDUCTIONS:
+                continue
             whole = _reduced(call, places, file, spot) if loop in file.enclosing(spot.function).around(call) else None
-            inside = spot_at(file, call, spot.function)
+            inside = spot_at(file, call, spot.function) if whole is not None else None
             if whole is None or inside is None or names_of(whole) & bound or not _gathers(loop, call):
                 continue
             if base_of(whole) in written or (over is not None and not chooses_several(spot, over, name)):
@@ -113,7 +115,7 @@ def _is_made_of(node: ast.expr, reduction: ast.Call, made: set[str]) -> bool:
 
 def _reduced(call: ast.Call, places: list[str], file: SourceFile, spot: Spot) -> ast.expr | None:
     """The tensor of whose rows between two places a call gives the sum or mean."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _REDUCTIONS:
+    if not isinstance(call.func, ast.Attribute):
         return None
     of_torch = file.denotes(call.func, spot) == f"torch.{call.func.attr}"
     given = call.args[1:] if of_torch else call.args

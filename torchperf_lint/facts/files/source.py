@@ -29,7 +29,7 @@ from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.facts.syntax.enclosing import Enclosing
 from torchperf_lint.facts.syntax.syntax import SIMPLE
 from torchperf_lint.facts.syntax.text import NEWLINE, split_lines
-from torchperf_lint.facts.syntax.text_parts import TextParts
+from torchperf_lint.facts.syntax.text_parts import TextParts, Vocabulary
 from torchperf_lint.facts.values.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence, Location, Related
 from torchperf_lint.patterns import pattern
@@ -213,7 +213,7 @@ class SourceFile:
 
     @cached_property
     def _parts(self) -> TextParts:
-        return TextParts(self.text)
+        return TextParts(self.text, self.project.once(_vocabulary))
 
     def once(self, ask: Callable[[SourceFile], T]) -> T:
         """What a question has for an answer about this file; asked once, however many rules want to know."""
@@ -373,3 +373,7 @@ class SourceFile:
         if path.startswith(below):
             return path.removeprefix(below)
         return Path.cwd().as_posix().removesuffix(f"/{below.rstrip('/')}") + f"/{path}"
+
+
+def _vocabulary(_: Project) -> Vocabulary:
+    return Vocabulary()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.files.source import SourceFile
@@ -40,8 +40,13 @@ class Spot(NamedTuple):
         return Spot(self.file, expression, self.function, self.hot, self.start)
 
 
-def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
-    """The hot expressions and statements of these kinds, in order; of a `while`, whose test is hot as its body is."""
+def hot_nodes(
+    file: SourceFile, *kinds: type[ast.AST], where: Callable[[Any], object] | None = None
+) -> Iterator[Spot]:
+    """The hot expressions and statements of these kinds, in order; of a `while`, whose test is hot as its body is.
+
+    `where`: what a node has to look like, asked before whether it is hot, which takes longer.
+    """
     functions = hot_functions(file)
     body = file.project.body(file.path) if functions else None
     if body is None:
@@ -49,7 +54,7 @@ def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
     path, hot_at = file.path, file.project.hotness.at
     for function in functions:
         around = file.enclosing(function)
-        for node in around.of_kinds(kinds):
+        for node in filter(where, around.of_kinds(kinds)):
             while_ = around.while_tests.get(node)
             inside = body.at(node if while_ is None else while_.body[-1])  # type: ignore[arg-type]
             hot = hot_at(path, inside)

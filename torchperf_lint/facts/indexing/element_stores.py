@@ -38,11 +38,12 @@ def element_stores(file: SourceFile) -> Iterator[ElementStore]:
     """The hot statements that put a number of the host into one element."""
     if not hot_functions(file) or not _STORES.search(file.text):
         return
-    for spot in hot_nodes(file, ast.Assign):
+    for spot in hot_nodes(file, ast.Assign, where=_is_store):
         node = spot.expression
         assert isinstance(node, ast.Assign)
         target = node.targets[0]
-        if spot.hot.kind == "data" or len(node.targets) != 1 or not isinstance(target, ast.Subscript):
+        assert isinstance(target, ast.Subscript)
+        if spot.hot.kind == "data":
             continue
         places = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         if any(isinstance(place, ast.Slice | ast.Starred | ast.List | ast.Compare) for place in places):
@@ -50,6 +51,10 @@ def element_stores(file: SourceFile) -> Iterator[ElementStore]:
         found = _store(file, spot, target, places, node.value)
         if found is not None:
             yield found
+
+
+def _is_store(node: ast.Assign) -> bool:
+    return len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
 
 
 def _store(

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import nodes_of
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
 
 _BY_TRUTHS = frozenset({"masked_fill", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_"})
+_SHOWN_BY = pattern(r"~|where|masked_")
+"""What stands in each function that shows one."""
 _CHOOSES = 3
 """Operands with which `torch.where` chooses; with one it searches, whatever the type."""
 _SAME_TYPE = frozenset({"unsqueeze", "view", "reshape", "expand", "expand_as", "squeeze"})
@@ -27,9 +30,10 @@ def asked_as_masks(values: Values, key: FunctionKey) -> frozenset[str]:
     """The parameters of a function that it uses, before it binds them anew, as only boolean tensors can be."""
     body = values.body(key.path)
     node = body.functions.get(key.index) if body is not None else None
-    if body is None or node is None:
+    record = values.index.function(key)
+    if body is None or node is None or not _SHOWN_BY.search("".join(body.lines[record.line - 1 : record.end_line])):
         return frozenset()
-    own = {parameter.name for parameter in values.index.function(key).parameters}
+    own = {parameter.name for parameter in record.parameters}
     return frozenset(
         use.id for use in _uses(node) if use.id in own and not body.reaching(key.index, use.id, body.at(use))
     )

@@ -31,6 +31,7 @@ from torchperf_lint.facts.models.model_loads import (
     loop_around,
     runs_straight,
 )
+from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of
@@ -52,7 +53,7 @@ class LoadInTurns(NamedTuple):
 
 def loads_in_turns(file: SourceFile) -> Iterator[LoadInTurns]:
     """The calls of a file that load, or make an object which loads, the same each time, once a turn of a loop."""
-    for site in file.calls_among([c for c in file.outline.calls if last_part(c.callee)[:1].isupper()]):
+    for site in file.calls_among([c for c in file.outline.calls if _may_load_within(file, c)]):
         loop = _loop(file, site)
         if loop is None or is_kept(file, site.call, site.function) or is_made_elsewhere(file, site):
             continue
@@ -74,6 +75,15 @@ def _in_turns(file: SourceFile, site: Site, loop: ast.For, inside: tuple[str, in
     when = f"in every turn of the loop at line {loop.lineno}"
     because = f"it runs {when}, and loads the same each time"
     return LoadInTurns(site, Hot("eval", because, when, Confidence.LIKELY, file.path, loop.lineno), inside)
+
+
+def _may_load_within(file: SourceFile, call: Call) -> bool:
+    """Whether a call makes an object of a class of the project whose constructor calls what may be a load."""
+    if not last_part(call.callee)[:1].isupper():
+        return False
+    index, thing = file.project.index, file.project.types.thing(file.path, call.function, call.callee)
+    key = index.method(thing, "__init__") if thing is not None and thing.kind == "class" else None
+    return key is not None and any(_may_load(inner.callee) for inner in index.calls_in(key))
 
 
 def _loads_within(file: SourceFile, site: Site) -> tuple[str, int, int] | None:

@@ -15,6 +15,7 @@ from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.hotness.hot import Hot
 from torchperf_lint.facts.hotness.loop import FEW_TURNS
 from torchperf_lint.facts.outlines.guards import literal_turns
+from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.syntax.syntax import names_of
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -55,19 +56,29 @@ class OneByOne(NamedTuple):
 
 def one_by_one(file: SourceFile) -> Iterator[OneByOne]:
     """Each such call in a loop over what is there before it, in order."""
-    types = file.project.types
-    for site in file.calls_among(file.outline.calls):
-        thing = types.thing(file.path, site.function, site.record.callee)
-        what = _kind(thing.dotted) if thing is not None and thing.kind == "external" else ""
-        found = _element(file, site) if what and site.call.args else None
-        if found is None:
-            continue
-        loop, element = found
-        turns = f"in every turn of the loop at line {_line(loop)}"
-        sure = what != "pipeline" or not _WRITES.search(file.text)
-        known = Confidence.LIKELY if sure and not _stops(loop) else Confidence.POSSIBLE
-        hot = Hot("eval", f"it runs {turns}, each with one element", turns, known, file.path, _line(loop))
-        yield OneByOne(site, what, element, hot)
+    for call in file.outline.calls:
+        what = _kind_of(file, call)
+        for site in file.calls_among((call,)) if what else ():
+            found = _found(file, site, what)
+            if found is not None:
+                yield found
+
+
+def _found(file: SourceFile, site: Site, what: str) -> OneByOne | None:
+    found = _element(file, site) if site.call.args else None
+    if found is None:
+        return None
+    loop, element = found
+    turns = f"in every turn of the loop at line {_line(loop)}"
+    sure = what != "pipeline" or not _WRITES.search(file.text)
+    known = Confidence.LIKELY if sure and not _stops(loop) else Confidence.POSSIBLE
+    hot = Hot("eval", f"it runs {turns}, each with one element", turns, known, file.path, _line(loop))
+    return OneByOne(site, what, element, hot)
+
+
+def _kind_of(file: SourceFile, call: Call) -> str:
+    thing = file.project.types.thing(file.path, call.function, call.callee)
+    return _kind(thing.dotted) if thing is not None and thing.kind == "external" else ""
 
 
 def _kind(dotted: str) -> str:

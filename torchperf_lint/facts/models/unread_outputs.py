@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -47,7 +48,8 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
     """Each hot call, in order, of whose result only other parts are read."""
     if file.mentions(_HOOKS):
         return
-    for site in file.calls_among(file.outline.calls):
+    asking = _functions_that_ask(file)
+    for site in file.calls_among([call for call in file.outline.calls if call.function in asking]):
         asked = tuple(k.arg for k in site.call.keywords if k.arg in (ATTENTIONS, HIDDEN) and is_true(k.value))
         if not asked or site.hot is None or site.hot.kind == "data":
             continue
@@ -56,6 +58,13 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
         read = parts_read(file, site)
         if read:
             yield Unread(site, asked, ", ".join(f"`{part}`" for part in read))
+
+
+def _functions_that_ask(file: SourceFile) -> set[int]:
+    """The functions in whose lines one of the keywords stands; the module's always."""
+    lines = [number for number, line in enumerate(file.lines, 1) if ATTENTIONS in line or HIDDEN in line]
+    functions = enumerate(file.outline.functions)
+    return {n for n, f in functions if n == 0 or bisect_left(lines, f.line) < bisect_right(lines, f.end_line)}
 
 
 def written_out_attention(file: SourceFile) -> Iterator[Site]:

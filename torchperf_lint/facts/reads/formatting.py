@@ -70,10 +70,14 @@ def _is_of_the_project(site: Site) -> bool:
 
 
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:
-    for spot in hot_nodes(file, ast.JoinedStr, ast.BinOp):
+    for spot in hot_nodes(file, ast.JoinedStr, ast.BinOp, where=_is_text):
         values = written_into(spot.expression)
         if values is not None:
             yield Formatted(spot, values)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod))
 
 
 def written_into(node: ast.AST | None) -> tuple[ast.expr, ...] | None:

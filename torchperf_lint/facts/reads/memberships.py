@@ -27,17 +27,19 @@ _IDS = pattern(
 
 def memberships(file: SourceFile) -> Iterator[tuple[Spot, ast.expr]]:
     """The hot `in` and `not in` that compare elements of a device tensor with numbers, with that tensor."""
-    for spot in hot_nodes(file, ast.Compare):
+    for spot in hot_nodes(file, ast.Compare, where=_is_membership):
         node = spot.expression
         assert isinstance(node, ast.Compare)
-        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
-            continue
         sought, holder = node.left, node.comparators[0]
         listed = _is_list(holder) or (isinstance(holder, ast.Name) and _is_written(file, spot, holder))
         if listed and _is_element(sought) and _is_tensor(file, spot, sought):
             yield spot, sought
         elif isinstance(holder, ast.Name) and _is_counted(file, spot, sought) and _is_tensor(file, spot, holder):
             yield spot, holder
+
+
+def _is_membership(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn)
 
 
 def _is_tensor(file: SourceFile, spot: Spot, node: ast.expr) -> bool:

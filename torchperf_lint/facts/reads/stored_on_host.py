@@ -18,13 +18,13 @@ from typing import NamedTuple
 from torchperf_lint.facts.copies.environments import steps_an_environment
 from torchperf_lint.facts.copies.on_device import on_device
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.files.spots import Spot, hot_functions, hot_nodes
+from torchperf_lint.facts.files.spots import Spot, hot_nodes
 from torchperf_lint.facts.syntax.arguments import keyword, unpacks_keywords
 from torchperf_lint.facts.values.value import ANYWHERE, HOST, Value
-from torchperf_lint.patterns import pattern
 
-_STORES = pattern(r"\w\[[^\n\]=]*\] = ")
 _MAKERS = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.full"})
+_MADE_BY = tuple(name.rpartition(".")[2] for name in sorted(_MAKERS))
+"""One of them is written where a file has what it stores into from one of those."""
 _CHOSEN = ("device", "pin_memory", "out")
 _OFTEN = frozenset({"step", "rollout"})
 
@@ -43,19 +43,23 @@ class HostStore(NamedTuple):
 
 def host_stores(file: SourceFile) -> Iterator[HostStore]:
     """The hot statements that put a device tensor into a part of one that the function has made on the host before."""
-    if not hot_functions(file) or not _STORES.search(file.text):
+    if not file.mentions(_MADE_BY):
         return
-    for spot in hot_nodes(file, ast.Assign):
+    for spot in hot_nodes(file, ast.Assign, where=_stores_into_a_name):
         node, hot = spot.expression, spot.hot
         assert isinstance(node, ast.Assign)
         target = node.targets[0]
-        if len(node.targets) != 1 or not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
-            continue
+        assert isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
         if hot.kind not in _OFTEN or hot.optional or hot.evaluates or hot.loop is None:
             continue
         found = None if steps_an_environment(file.project, hot) else _store(file, spot, target.value, node.value)
         if found is not None:
             yield found._replace(spot=spot.at(target))
+
+
+def _stores_into_a_name(node: ast.Assign) -> bool:
+    target = node.targets[0]
+    return len(node.targets) == 1 and isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
 
 
 def _store(file: SourceFile, spot: Spot, base: ast.Name, stored: ast.expr) -> HostStore | None:

@@ -37,7 +37,7 @@ def truths(file: SourceFile) -> tuple[Spot, ...]:
 
 def _truths(file: SourceFile) -> tuple[Spot, ...]:
     found: dict[ast.expr, Spot] = {}
-    for spot in hot_nodes(file, *_ASKING):
+    for spot in hot_nodes(file, *_ASKING, where=_asked):
         for leaf in _leaves(spot.expression):
             inner = spot_at(file, leaf, spot.function) if leaf not in found else None
             if inner is not None and _may_be_truth(inner, leaf):
