@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.facts.bindings.asked_classes import classes_asked, either_asked, exact_class_asked, of_all
+from torchperf_lint.facts.bindings.own_expressions import own_expressions
 from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.outlines.signatures import default_lambdas
 from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import (
     CHILDREN,
     LEAVES,
-    SIMPLE,
     Assignment,
     nodes_of,
     side_by_side,
@@ -24,7 +24,6 @@ HANDLER = "except"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _BINDING = frozenset((ast.NamedExpr, ast.Lambda, ast.Call, ast.IfExp, *_COMPREHENSIONS))
 """Expressions that may bind a name, or say what one is."""
-_SIMPLE = frozenset(SIMPLE)
 _LEFT_OF = {"assign": "rest", "loop": "rest of each"}
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
@@ -83,8 +82,6 @@ def told_together(around: list[Narrowing], bound: Position) -> Narrowing | None:
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TO_ANOTHER_TURN = (ast.Continue, ast.Break)
 _NAMES = (ast.Name, ast.Attribute)
-_TESTING = (ast.If, ast.While)
-_FOR = (ast.For, ast.AsyncFor)
 
 
 def _leaves(statement: ast.If) -> bool:
@@ -106,26 +103,6 @@ def _until_bound(name: str, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt
         if any(isinstance(part.ctx, ast.Store) and chain(part) == name for part in parts):
             return statements[:number]
     return statements
-
-
-def lines_that_may_bind(lines: Sequence[str]) -> frozenset[int]:
-    """The 1-based lines on which an expression may begin or go on that binds a name, or says what one is."""
-    # What the expressions of `_BINDING` are written with; a call binds what its lambda takes.
-    return frozenset(
-        n for n, line in enumerate(lines, 1) if "for" in line or "else" in line or "lambda" in line or ":=" in line
-    )
-
-
-def _own_expressions(node: ast.stmt) -> list[Any]:
-    """The expressions of a statement, in order, but for those of the statements in it."""
-    kind = type(node)
-    if kind in _SIMPLE:
-        return CHILDREN[kind](node)
-    if isinstance(node, _TESTING):
-        return [node.test]
-    if isinstance(node, _FOR):
-        return [node.target, node.iter]
-    return [child for child in CHILDREN[kind](node) if isinstance(child, ast.expr)]
 
 
 class _Told(NamedTuple):
@@ -209,7 +186,7 @@ class Collector:
         bind = _BINDERS.get(type(node))
         if bind is not None:
             bind(self, node, path)
-        parts = _own_expressions(node)
+        parts = own_expressions(node)
         # Of ten statements one has an expression that binds: where none of the words is there, it has none.
         if parts and not self.binding_lines.isdisjoint(range(node.lineno, parts[-1].end_lineno + 1)):
             self._expressions(parts, path)

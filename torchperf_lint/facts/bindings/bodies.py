@@ -9,16 +9,10 @@ from operator import attrgetter
 from typing import Any
 
 from torchperf_lint.facts.bindings import effects
-from torchperf_lint.facts.bindings.bindings import (
-    BlockPath,
-    Collector,
-    Definition,
-    Narrowing,
-    lines_that_may_bind,
-    told_together,
-)
+from torchperf_lint.facts.bindings.bindings import BlockPath, Collector, Definition, Narrowing, told_together
 from torchperf_lint.facts.bindings.deciding import decisive_names
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
+from torchperf_lint.facts.bindings.own_expressions import lines_that_may_bind
 from torchperf_lint.facts.bindings.reaching import BindingsOfName
 from torchperf_lint.facts.bindings.unset_options import none_by_default, unset_attributes
 from torchperf_lint.facts.outlines.records import Call, Outline, Position

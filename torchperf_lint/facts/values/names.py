@@ -31,7 +31,6 @@ from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.values.annotated_numbers import tensor_in_earnest
 from torchperf_lint.facts.values.annotated_parameters import as_annotated
-from torchperf_lint.facts.values.attributes import SIZES
 from torchperf_lint.facts.values.filling import filled_name, is_empty_container, is_list_of_placeholders
 from torchperf_lint.facts.values.gathered_objects import holds_objects
 from torchperf_lint.facts.values.given_gradients import given_gradient
@@ -44,6 +43,7 @@ from torchperf_lint.facts.values.named_tuples import as_parts
 from torchperf_lint.facts.values.never_set import never_bound
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.rest import value_of_rest
+from torchperf_lint.facts.values.taken_sizes import is_size
 from torchperf_lint.facts.values.tested_classes import NUMBERS, OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
 from torchperf_lint.facts.values.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.values.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
@@ -235,7 +235,8 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = unpacked(as_parts(values, value, frame), d.index)
         value = filled_name(values, name, frame, body) if _begins_empty(name, value, d, frame, body) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
-    if d.index and value.kind == "tensor" and value.device != HOST and _is_size(name, d, frame, body):
+    away = d.index and value.kind == "tensor" and value.device != HOST
+    if away and is_size(name, d, body.definitions(frame.function)):
         return UNKNOWN  # `for edges, _, size in parts`: what was moved are records
     if d.how == "with" and value.kind not in ("tensor", "batch", "loader", "sequence"):
         return UNKNOWN
@@ -246,22 +247,6 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value.with_reason(told(name, value.because, d.at[0]))
     return value
-
-
-def _is_size(name: str, d: Definition, frame: Frame, body: Body) -> bool:
-    """Whether a part is a size by its name: `for edges, _, size in parts`, and `h` of `x, (h, w) = f(x)`.
-
-    There `f` gives more than a tensor, of which nobody takes parts, and parts of parts.
-    """
-    if SIZES.search(name):
-        return True
-    if d.how != "item" or len(d.index) == 1 or not _DIMENSION.match(name):
-        return False
-    others = (other for found in body.definitions(frame.function).values() for other in found)
-    return any(other.value is d.value and len(other.index) == 1 for other in others)
-
-
-_DIMENSION = pattern(r"(?:[bcdfhlntw]|height|width|frames?|length|depth)\d?$")
 
 
 def _begins_empty(name: str, value: Value, d: Definition, frame: Frame, body: Body) -> bool:
