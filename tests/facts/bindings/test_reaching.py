@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from torchperf_lint.facts.bindings.bindings import HANDLER, BlockPath, Collector, Definition
-from torchperf_lint.facts.bindings.own_expressions import lines_that_may_bind
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
+from torchperf_lint.facts.bindings.own_expressions import lines_that_may_bind
 from torchperf_lint.facts.bindings.reaching import BindingsOfName
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Position
 
