@@ -200,7 +200,7 @@ class Waits(torch.autograd.Function):
 y = torch.ones(2, device="cuda", requires_grad=True)
 try:
     with no_syncs():
-        Waits.apply(y).sum().backward()
+        (out := Waits.apply(y).sum()).backward()  # a graph that autograd's thread frees may meet the end of Python
 except SyncsFoundError as error:
     print(seen(error))
 """
