@@ -56,3 +56,13 @@ def to_cuda(batch):
 """
     assert left(code) == {"meta"}
     assert left(code.replace("!=", "==")) == set()
+
+
+def test_a_device_is_no_key():
+    code = """
+def to_device(batch, device):
+    if device != "cpu":
+        batch = batch.to(device)
+    return {k: v for k, v in batch.items()}
+"""
+    assert left(code) == set()

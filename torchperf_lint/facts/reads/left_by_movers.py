@@ -15,7 +15,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import is_text
-from torchperf_lint.facts.syntax.syntax import nodes_of
+from torchperf_lint.facts.syntax.syntax import names_of, nodes_of
 from torchperf_lint.patterns import pattern
 
 _MOVER = pattern(r"(?:^|_)(?:to|move|send|put|copy)_(?:\w+_)?(?:cuda|gpu|device)(?:_|$)|^(?:to_)?cuda$|^to_device")
@@ -42,11 +42,14 @@ def _left_by(body: Body, number: int) -> Iterator[str]:
     function = body.functions.get(number)
     if not isinstance(function, ast.FunctionDef) or not _moves(function.body, ""):
         return
-    for node in nodes_of(function):
+    nodes = nodes_of(function)
+    targets = [node.target for node in nodes if isinstance(node, ast.For | ast.comprehension)]
+    keys = names_of(*targets)  # of `if device != "cpu"` the text is no key
+    for node in nodes:
         if isinstance(node, ast.If | ast.IfExp) and isinstance(node.test, ast.Compare):
             moved, left = _branches(node, function.name)
             if isinstance(node.test.ops[0], _OTHER if moved == "body" else _ALIKE) and left:
-                yield from _texts(node.test)
+                yield from _texts(node.test, keys)
 
 
 def _branches(node: ast.If | ast.IfExp, mover: str) -> tuple[str, bool]:
@@ -64,8 +67,9 @@ def _moves(code: Iterable[ast.AST], mover: str) -> bool:
     return any(last_part(chain(called)) in _MOVES | {mover} for called in calls)
 
 
-def _texts(test: ast.Compare) -> Iterator[str]:
+def _texts(test: ast.Compare, keys: set[str]) -> Iterator[str]:
+    """What a key is compared with."""
     given = test.comparators[0]
     for one in given.elts if isinstance(given, ast.List | ast.Tuple | ast.Set) else [given]:
-        if is_text(one) and isinstance(test.left, ast.Name):
+        if is_text(one) and isinstance(test.left, ast.Name) and test.left.id in keys:
             yield one.value  # type: ignore[attr-defined]
