@@ -209,7 +209,10 @@ def may_hold(way: str, value: object) -> bool:
     return bool(value) is not negated
 
 
+_SEVERAL = (ast.Tuple, ast.List, ast.Set)
+
+
 def _is_literal(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+    if isinstance(node, _SEVERAL):
         return all(isinstance(part, ast.Constant) for part in node.elts)
     return isinstance(node, ast.Constant)

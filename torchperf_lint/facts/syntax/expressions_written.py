@@ -11,10 +11,10 @@ _WHOLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 def as_written(node: ast.expr) -> str:
     """`ast.unparse`, in a fifth of its time of names, calls, comparisons and the like, as nine of ten are."""
-    return _written(node) or ast.unparse(node)
+    return plainly_written(node) or ast.unparse(node)
 
 
-def _written(node: ast.expr) -> str:
+def plainly_written(node: ast.expr) -> str:
     """The text of an expression of the usual kinds, in which nothing needs parentheses; empty for all others."""
     if type(node) is ast.Name:
         return node.id
@@ -25,7 +25,7 @@ def _written(node: ast.expr) -> str:
 def _operand(node: ast.expr) -> str:
     """The text of what needs no parentheses beside a sign."""
     bare = type(node) in _OPERANDS or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
-    return _written(node) if bare else ""
+    return plainly_written(node) if bare else ""
 
 
 def _side(node: ast.expr) -> str:
@@ -34,26 +34,26 @@ def _side(node: ast.expr) -> str:
 
 
 def _all(nodes: Sequence[ast.expr]) -> str:
-    texts = [_written(node) for node in nodes]
+    texts = [plainly_written(node) for node in nodes]
     return ", ".join(texts) if all(texts) else ""
 
 
 def _attribute(node: ast.Attribute) -> str:
-    of = _written(node.value) if isinstance(node.value, _WHOLE) else ""
+    of = plainly_written(node.value) if isinstance(node.value, _WHOLE) else ""
     return f"{of}.{node.attr}" if of else ""
 
 
 def _call(node: ast.Call) -> str:
-    function = _written(node.func) if isinstance(node.func, _WHOLE) else ""
-    texts = [_written(argument) for argument in node.args]
+    function = plainly_written(node.func) if isinstance(node.func, _WHOLE) else ""
+    texts = [plainly_written(argument) for argument in node.args]
     for keyword in node.keywords if all(texts) else ():
-        value = _written(keyword.value) if keyword.arg else ""
+        value = plainly_written(keyword.value) if keyword.arg else ""
         texts.append(f"{keyword.arg}={value}" if value else "")
     return f"{function}({', '.join(texts)})" if function and all(texts) else ""
 
 
 def _subscript(node: ast.Subscript) -> str:
-    of = _written(node.value) if isinstance(node.value, _WHOLE) else ""
+    of = plainly_written(node.value) if isinstance(node.value, _WHOLE) else ""
     several = isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1
     index = _all(node.slice.elts) if several else _operand(node.slice)  # type: ignore[attr-defined]
     return f"{of}[{index}]" if of and index else ""
@@ -83,10 +83,10 @@ def _binary(node: ast.BinOp) -> str:
 
 def _turned(node: ast.UnaryOp) -> str:
     if isinstance(node.op, ast.USub):
-        number = _written(node.operand) if type(node.operand) in _OPERANDS else ""
+        number = plainly_written(node.operand) if type(node.operand) in _OPERANDS else ""
         return f"-{number}" if number else ""
     asked = isinstance(node.op, ast.Not) and (type(node.operand) in _OPERANDS or isinstance(node.operand, ast.Compare))
-    text = _written(node.operand) if asked else ""
+    text = plainly_written(node.operand) if asked else ""
     return f"not {text}" if text else ""
 
 
@@ -95,7 +95,7 @@ def _joined(node: ast.BoolOp) -> str:
     first, second, *rest = node.values
     bare = type(second) in _OPERANDS or isinstance(second, ast.Compare)
     bare = bare and not isinstance(first, ast.BoolOp) and all(type(value) in _OPERANDS for value in rest)
-    texts = [_written(value) for value in node.values] if bare else [""]
+    texts = [plainly_written(value) for value in node.values] if bare else [""]
     return (" and " if isinstance(node.op, ast.And) else " or ").join(texts) if all(texts) else ""
 
 
