@@ -165,8 +165,9 @@ def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
     if not off_by_default:
         return False
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    return any(_asked_for(part) in off_by_default for part in parts)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_asked_for(part) in off_by_default for part in test.values)
+    return _asked_for(test) in off_by_default
 
 
 def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
@@ -333,7 +334,8 @@ def _kind_by_name(name: str) -> str | None:
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
-    return any(name_of(node.func) in _CLOCKS for node in nodes if isinstance(node, ast.Call))
+    calls = [node for node in nodes if type(node) is ast.Call]
+    return any(name_of(call.func) in _CLOCKS for call in calls) if calls else False
 
 
 def _is_time_left(test: ast.expr) -> bool:
@@ -343,16 +345,17 @@ def _is_time_left(test: ast.expr) -> bool:
     return isinstance(test.left, ast.Call)
 
 
+_LEAVES: dict[type[ast.stmt], str] = {ast.Break: "break", ast.Return: "return", ast.Raise: "raise"}
+
+
 def exit_kind(statements: Sequence[ast.stmt]) -> str | None:
     """break, return or raise when the block ends so (`sys.exit()` counts as raise), else None."""
-    last = statements[-1] if statements else None
-    if isinstance(last, ast.Break):
-        return "break"
-    if isinstance(last, ast.Return):
-        return "return"
-    if isinstance(last, ast.Raise):
-        return "raise"
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+    if not statements:
+        return None
+    last = statements[-1]
+    if not isinstance(last, ast.Expr):
+        return _LEAVES.get(type(last))
+    if isinstance(last.value, ast.Call):
         function = last.value.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         return "raise" if name in _EXITS else None

@@ -29,6 +29,23 @@ ASPECTS = frozenset({"shape", "size", "device", "dtype"})
 RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
 
 
+_ASKS_WHETHER_THERE = frozenset((ast.Is, ast.NotIn))
+
+
+def may_miss(test: ast.expr) -> bool:
+    """Whether a test may find something missing, so that it pays to look for what fills it.
+
+    A third of all tests cannot: `flag`, `mode == "fast"`, `n is not None`, `isinstance(x, list)`.
+    """
+    kind = type(test)
+    if kind is ast.Compare and len(test.ops) == 1:  # type: ignore[attr-defined]
+        plain = type(test.left) is ast.Name and type(test.comparators[0]) is ast.Constant  # type: ignore[attr-defined]
+        return not plain or type(test.ops[0]) in _ASKS_WHETHER_THERE  # type: ignore[attr-defined]
+    if kind is ast.Call:
+        return chain(test.func) == "getattr"  # type: ignore[attr-defined]
+    return kind is not ast.Name
+
+
 def set_up_once(node: ast.If) -> bool:
     """Whether a branch fills what its test found missing: `if len(state) == 0: state["m"] = ...`.
 
