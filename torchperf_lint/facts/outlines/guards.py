@@ -81,7 +81,10 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
-    written = plainly_written(test)
+    try:
+        written = plainly_written(test)
+    except RecursionError:
+        written = ""
     if not written:
         return _guard(test)
     if written not in _OF_WRITTEN:
