@@ -85,7 +85,7 @@ class Expressions:
     def _call(self, node: ast.Call, context: Context) -> list[ast.expr]:
         """Take note of a call, and of what it is given; gives the expressions in it."""
         notes, function, callee = self.notes, node.func, chain(node.func)
-        line, column = notes.at(node.lineno, node.col_offset)
+        line, column = (node.lineno, node.col_offset + 1) if notes.ascii else notes.at(node.lineno, node.col_offset)
         notes.out.calls.append(new_record(Call, (callee, line, column, context.region, context.function)))
         given = [*node.args, *[keyword.value for keyword in node.keywords]] if node.keywords else node.args
         if given:

@@ -122,6 +122,9 @@ class _Outliner:
             context = self.notes.region(leaves, context, statements, block.test)
         for index, statement in enumerate(statements):
             kind = type(statement)
+            if kind is ast.Assign:
+                self.assignments.assigned(statement, context)  # type: ignore[arg-type]
+                continue
             handler = _STATEMENTS.get(kind)
             if handler is None:
                 self.expressions(statement, context)
@@ -402,7 +405,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.With: _Outliner.with_,
     ast.AsyncWith: _Outliner.with_,
     ast.Match: _Outliner.match_,
-    ast.Assign: lambda outliner, node, context: outliner.assignments.assigned(node, context),
     ast.AnnAssign: lambda outliner, node, context: outliner.assignments.annotated(node, context),
     ast.Return: _Outliner.return_,
     ast.Raise: _Outliner.raise_,
