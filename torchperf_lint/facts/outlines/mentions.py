@@ -40,6 +40,7 @@ _IN_A_CLASS = pattern(r"\n[ \t]+(\w+)(?: =(?! self\.\1\b)|:)")
 """How it writes one of a class, `name = value` or `name: type`; not `name = self.name`, which reads it."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
 """Attributes of modules that give what is there already."""
+_MADE_IN_TURN = (ast.ListComp, ast.GeneratorExp)
 _SEQUENCES = (ast.List, ast.Tuple)
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
@@ -280,7 +281,7 @@ def parts_made(node: ast.expr) -> str | None:
             return node.id
         if isinstance(node, ast.Dict | ast.List | ast.Tuple):
             return _any_of(node.values if isinstance(node, ast.Dict) else node.elts, TABLE)
-    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+    if isinstance(node, _MADE_IN_TURN):
         return _any_of([node.elt], TABLE) if isinstance(node.elt, ast.Call) else None
     if isinstance(node, ast.DictComp):
         return _any_of([node.value], TABLE) if isinstance(node.value, ast.Call) else None

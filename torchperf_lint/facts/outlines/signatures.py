@@ -245,7 +245,7 @@ def off_by_default(defaults: Defaults) -> frozenset[str]:
 def on_by_default(defaults: Defaults) -> dict[str, object]:
     """The parameters whose default switches something on, with it: `verbose=1`, `debug=True`."""
     pairs = [(name, d.value) for name, d in defaults if isinstance(d, ast.Constant)]
-    return {name: value for name, value in pairs if isinstance(value, bool | int) and value}
+    return {name: value for name, value in pairs if isinstance(value, int) and value}
 
 
 def defaulted(args: ast.arguments) -> list[tuple[str, ast.expr]]:
