@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchperf_lint.facts.outlines.filled_names import fills_a_name
-from torchperf_lint.facts.outlines.once import set_up_once, set_up_otherwise
+from torchperf_lint.facts.outlines.once import may_miss, set_up_once, set_up_otherwise
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ def test_what_is_stored_is_found_again(code, once):
     statement = ast.parse(code).body[0]
     assert isinstance(statement, ast.If)
     assert set_up_once(statement) is once
+    assert may_miss(ast.parse(code).body[0].test) or not once
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,8 @@ def test_what_the_other_branch_fills(code, once):
     statement = ast.parse(code).body[0]
     assert isinstance(statement, ast.If)
     assert set_up_otherwise(statement) is once
+
+
+@pytest.mark.parametrize("test", ["flag", "mode == 'fast'", "n is not None", "n > 3", "isinstance(x, list)"])
+def test_what_finds_nothing_missing_is_asked_no_further(test):
+    assert not may_miss(ast.parse(test, mode="eval").body)

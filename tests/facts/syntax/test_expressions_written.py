@@ -18,6 +18,8 @@ SIDES = (
     "not a",
     "a == b",
     "a or b",
+    "a and b",
+    "[a, 1.5]",
     "a if b else c",
 )
 FORMS = (
@@ -44,6 +46,10 @@ FORMS = (
     "({}) and ({})",
     "({}) or ({})",
     "({}) and a == b and ({})",
+    "({}) or a == b or not a or ({})",
+    "not (not ({}) and ({}))",
+    "x[{}:]",
+    "x[:{}, {}::2]",
     "x.y[({}) in ({})]",
     "[({}) for each in ({})]",
 )
@@ -59,7 +65,24 @@ def test_any_two_sides_are_written_as_ast_does(form):
 
 
 @pytest.mark.parametrize(
-    "text", ["1e309", "1j", "u'a'", "b'a'", "...", "None", "True", "f'{x}'", "'a\\n\\'b\\''", "1 .real", "()"]
+    "text",
+    [
+        "1e309",
+        "1j",
+        "u'a'",
+        "b'a'",
+        "...",
+        "None",
+        "True",
+        "f'{x}'",
+        "'a\\n\\'b\\''",
+        "1 .real",
+        "()",
+        "[]",
+        "2.5e-3",
+        "-0.0",
+        "x[:]",
+    ],
 )
 def test_literals_are_written_as_ast_does(text):
     node = ast.parse(text, mode="eval").body

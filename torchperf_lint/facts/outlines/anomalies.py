@@ -18,7 +18,8 @@ _INFINITE = pattern(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.i
 
 _WARNS = frozenset({"warn", "warning", "error", "warning_once", "warn_once"})
 _SPEAKING = (ast.Expr, ast.If)
-_LIMIT = ast.Gt | ast.GtE | ast.Lt | ast.LtE
+_LIMIT = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+_SOME = (ast.Gt, ast.GtE, ast.NotEq)
 
 
 def tells_of_an_anomaly(node: ast.If) -> bool:
@@ -65,7 +66,7 @@ def _finds_nan(test: ast.Compare) -> bool:
 
 def counts_anomalies(test: ast.expr) -> bool:
     """`num_nans > 0`, `found_inf`: what has been looked for before, and is seldom there."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.NotEq):
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], _SOME):
         test = test.left
     name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
     return _COUNTED.search(name) is not None

@@ -32,8 +32,10 @@ class Assignments:
         given = node.value
         kind = type(given)
         self.flags.note(node.targets, given, context.function)
-        bar = shown_at_will(given) if isinstance(given, ast.IfExp) else None
-        chosen = bar or (on_cuda(given) if isinstance(given, ast.IfExp) else None)
+        bar = chosen = None
+        if isinstance(given, ast.IfExp):
+            bar = shown_at_will(given)
+            chosen = bar or on_cuda(given)
         value = bound_functions(given) or chain(given) if chosen is None else chain(chosen)
         if kind is ast.Name and self.notes.out.regions[context.region].kind == "elsewhere":
             value = "?"  # the function for other devices

@@ -24,6 +24,12 @@ _PART_NAME = pattern(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s
 _SINCE = pattern(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
 _SO_MANY = pattern(r"(?:^|_)(?:interval|every|freq|period|per)(?:_|$)", re.IGNORECASE)
 
+_BELOW = (ast.Lt, ast.LtE)
+_ABOVE = (ast.Gt, ast.GtE)
+_ORDERS = (*_BELOW, *_ABOVE)
+_ONE_OF = (ast.Eq, ast.In)
+_OTHER_THAN = (ast.NotEq, ast.NotIn)
+
 
 def waits_for_a_count(test: ast.expr) -> bool | None:
     """Whether a branch is taken until a count is reached (True) or once it is.
@@ -32,10 +38,10 @@ def waits_for_a_count(test: ast.expr) -> bool | None:
     """
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     for part in parts:
-        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], _ORDERS):
             continue
         if _since(part.comparators[0], ast.Add) or _since(part.left, ast.Sub, part.comparators[0]):
-            return isinstance(part.ops[0], ast.Lt | ast.LtE)
+            return isinstance(part.ops[0], _BELOW)
     return None
 
 
@@ -67,7 +73,7 @@ def is_single_turn(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if not isinstance(operator, ast.Eq | ast.In) or counts_accumulated(test):
+    if not isinstance(operator, _ONE_OF) or counts_accumulated(test):
         return False
     if isinstance(left, ast.BinOp):
         if isinstance(left.op, ast.Mod) and not has_modulus([left]):
@@ -88,7 +94,7 @@ def is_single_turn(test: ast.expr) -> bool:
 
 def is_at_the_end(test: ast.expr) -> bool:
     """`state.global_step >= state.max_steps`: training is over then."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.GtE | ast.Gt):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], _ABOVE):
         return False
     return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(test.comparators[0])))
 
@@ -98,9 +104,9 @@ def is_among_the_first(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     counted, most = test.left, test.comparators[0]
-    if isinstance(test.ops[0], ast.Gt | ast.GtE):
+    if isinstance(test.ops[0], _ABOVE):
         counted, most = most, counted
-    elif not isinstance(test.ops[0], ast.Lt | ast.LtE):
+    elif not isinstance(test.ops[0], _BELOW):
         return False
     few = isinstance(most, ast.Constant) and type(most.value) is int and 0 < most.value <= _HANDFUL
     return few and bool(_OF_THE_RUN.search(name_of(counted)))
@@ -118,9 +124,9 @@ def outgrows_a_cache(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     small, large = test.comparators[0], test.left
-    if isinstance(test.ops[0], ast.Lt | ast.LtE):
+    if isinstance(test.ops[0], _BELOW):
         small, large = large, small
-    elif not isinstance(test.ops[0], ast.Gt | ast.GtE):
+    elif not isinstance(test.ops[0], _ABOVE):
         return False
     kept = isinstance(small, ast.Attribute) and isinstance(large, ast.Name)
     return bool(_KEPT_SIZE.search(name_of(small)) or (kept and _CURRENT_SIZE.search(name_of(small))))
@@ -132,7 +138,7 @@ _CURRENT_SIZE = pattern(r"^_?(?:current|cur)_(?:\w+_)?(?:len|length|size|capacit
 
 def gathers_a_handful(test: ast.expr) -> bool:
     """`len(images) < 20`: until enough pictures or texts are together to show them."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE) or len(test.ops) != 1:
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], _BELOW) or len(test.ops) != 1:
         return False
     size, most = test.left, test.comparators[0]
     if not isinstance(size, ast.Call) or name_of(size.func) != "len" or len(size.args) != 1:
@@ -149,7 +155,7 @@ def is_any_other_turn(test: ast.expr) -> bool | None:
     """True for a test that holds in all turns but one, `step != SAVE_STEP`; False for its opposite."""
     negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     test = test.operand if isinstance(test, ast.UnaryOp) and negated else test
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.NotEq | ast.NotIn):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], _OTHER_THAN):
         return None
     counted, bound = test.left, test.comparators[0]
     one = (isinstance(bound, ast.Constant) and type(bound.value) is int) or bool(_STEP_NAME.search(name_of(bound)))

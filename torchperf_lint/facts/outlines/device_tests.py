@@ -32,14 +32,22 @@ ELSEWHERE_NAME = pattern(
 _DEVICE_NAME = pattern(r"(?:^|_)(?:device|dev)(?:_?(?:type|name|str|id))?$|^type$", re.IGNORECASE)
 
 
+_NAMED = (ast.Name, ast.Attribute)
+_SEVERAL = (ast.Tuple, ast.List, ast.Set)
+_SAME = (ast.Eq, ast.NotEq)
+_AMONG = (ast.In, ast.NotIn)
+_SAME_OR_AMONG = (*_SAME, *_AMONG)
+_NEGATIVE = (ast.NotEq, ast.NotIn)
+
+
 def names_another_device(test: ast.expr) -> bool:
     """`x.device.type == "mps"`: what follows does not run on a CUDA device."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], _SAME_OR_AMONG):
         return False
     other = test.comparators[0]
     if isinstance(test.left, ast.Constant):  # `"mps" in str(x.device)`
-        return isinstance(test.ops[0], ast.In | ast.NotIn) and test.left.value in _OTHER_DEVICES and _is_a_device(other)
-    words = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
+        return isinstance(test.ops[0], _AMONG) and test.left.value in _OTHER_DEVICES and _is_a_device(other)
+    words = other.elts if isinstance(other, _SEVERAL) else [other]
     return all(isinstance(word, ast.Constant) and word.value in _OTHER_DEVICES for word in words) and bool(words)
 
 
@@ -47,19 +55,19 @@ def says_cuda(test: ast.expr) -> bool:
     """`x.is_cuda`, `device.type == "cuda"`: where it does not hold the code runs elsewhere."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return all(says_cuda(part) and not is_negative(part) for part in test.values)
-    if isinstance(test, ast.Name | ast.Attribute):
+    if isinstance(test, _NAMED):
         return bool(_CUDA_NAME.search(test.attr if isinstance(test, ast.Attribute) else test.id))
     if isinstance(test, ast.Call):
         return _asks_for_cuda(test)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     kind, other = test.left, test.comparators[0]
-    if isinstance(test.ops[0], ast.In | ast.NotIn) and is_literal(kind, "cuda"):
+    if isinstance(test.ops[0], _AMONG) and is_literal(kind, "cuda"):
         return _is_a_device(other)  # `"cuda" in str(x.device)`
-    if isinstance(test.ops[0], ast.In | ast.NotIn):  # `x.device.type in ("cuda", "npu")`
-        several = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else []
+    if isinstance(test.ops[0], _AMONG):  # `x.device.type in ("cuda", "npu")`
+        several = other.elts if isinstance(other, _SEVERAL) else []
         return any(is_literal(each, "cuda") for each in several) and isinstance(kind, ast.Attribute)
-    if not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+    if not isinstance(test.ops[0], _SAME):
         return False
     if isinstance(other, ast.Attribute):
         return other.attr in _CUDA_CONSTANTS and name_of(kind).endswith(("device", "device_type"))  # `Device.CUDA`
@@ -96,7 +104,7 @@ def is_option(test: ast.expr) -> bool:
         return asked and len(others) < len(test.values)
     if isinstance(test, ast.Attribute) and name_of(test.value) in _NO_OPTIONS:
         return False
-    return isinstance(test, ast.Name | ast.Attribute) and _CUDA_OPTION.search(name_of(test)) is not None
+    return isinstance(test, _NAMED) and _CUDA_OPTION.search(name_of(test)) is not None
 
 
 def _moves(node: ast.AST) -> bool:
@@ -147,4 +155,4 @@ def on_cuda(choice: ast.IfExp) -> ast.expr | None:
 
 def is_negative(test: ast.expr) -> bool:
     """Whether a comparison holds where its sides differ: `!=`, `not in`."""
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], _NEGATIVE)

@@ -9,7 +9,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.outlines import guards
 from torchperf_lint.facts.outlines.mentions import appended, handed_over, keeps_lambdas
 from torchperf_lint.facts.outlines.modes import in_evaluation
-from torchperf_lint.facts.outlines.moved_beside import moved_beside
+from torchperf_lint.facts.outlines.moved_beside import MOVES, moved_beside
 from torchperf_lint.facts.outlines.notes import Context, Notes
 from torchperf_lint.facts.outlines.records import Call, new_record
 from torchperf_lint.facts.outlines.signatures import DEFAULT, defaulted
@@ -85,7 +85,7 @@ class Expressions:
     def _call(self, node: ast.Call, context: Context) -> list[ast.expr]:
         """Take note of a call, and of what it is given; gives the expressions in it."""
         notes, function, callee = self.notes, node.func, chain(node.func)
-        line, column = notes.at(node.lineno, node.col_offset)
+        line, column = (node.lineno, node.col_offset + 1) if notes.ascii else notes.at(node.lineno, node.col_offset)
         notes.out.calls.append(new_record(Call, (callee, line, column, context.region, context.function)))
         given = [*node.args, *[keyword.value for keyword in node.keywords]] if node.keywords else node.args
         if given:
@@ -106,7 +106,7 @@ class Expressions:
             notes.mention(named, node, context)
         if not args:
             return
-        if len(args) == 1:
+        if len(args) == 1 and callee.endswith(MOVES):
             for named in moved_beside(node):
                 notes.mention(named, node, context)
         if type(args[0]) is ast.Name:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.syntax.syntax import blocks_of, statements_in
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
 
 def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
     """Whether a branch of a function's body fills a plain name that its test finds to be None, in one turn of a loop.
@@ -67,6 +69,6 @@ def _innermost_loop(body: Sequence[ast.stmt], node: ast.If) -> ast.AST | None:
         part, loop = around.pop()
         if part is node:
             return loop
-        inside = part if isinstance(part, ast.For | ast.AsyncFor | ast.While) else loop
+        inside = part if isinstance(part, _LOOPS) else loop
         around += [(child, inside) for child in blocks_of(part)]
     return None

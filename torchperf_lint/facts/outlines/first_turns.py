@@ -20,6 +20,7 @@ _SHOWS = pattern(
     r"^(?:save_?\w*|imshow|imsave|imwrite|savefig|add_(?:images?|figure|video|audio)|plot\w*|visuali[sz]e\w*)$"
 )
 _TRAINS = frozenset({"backward", "step", "zero_grad"})
+_BELOW = (ast.Lt, ast.LtE)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -36,7 +37,7 @@ def _conjuncts(test: ast.expr) -> Sequence[ast.expr]:
 
 def _bounded(test: ast.expr) -> str | None:
     """`seen` of `seen < 10`."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Lt | ast.LtE):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], _BELOW):
         return None
     bound = test.comparators[0].value if isinstance(test.comparators[0], ast.Constant) else None
     few = type(bound) is int and bound <= _FEW

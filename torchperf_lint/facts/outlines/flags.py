@@ -14,12 +14,12 @@ class Flags:
 
     def __init__(self) -> None:
         self._due: dict[tuple[int, str], bool] = {}
-        self._some = False
-        """Whether any name has been due so far; in most files none ever is."""
+        self._before: list[tuple[int, Sequence[ast.expr]]] | None = []
+        """What was assigned, in which function, before any name was due; None once one has been, as in few files."""
 
     def of(self, test: ast.expr, function: int) -> guards.Guard | None:
         """What a test of flags holds back: `if save:`, `if save and rank == 0:` or `if save or last:`."""
-        if not self._some:
+        if self._before is not None:
             return None
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
         told = [bool(self._due.get((function, _name(part)))) for part in parts]
@@ -35,7 +35,16 @@ class Flags:
             return  # `save = False` before the loop
         test = _asked(value) if type(value) in _MAY_ASK else None
         due = test is not None and guards.is_cadence(test)
-        self._some = self._some or due
+        if self._before is not None:
+            if not due:
+                self._before.append((function, targets))
+                return
+            for earlier, assigned in self._before:
+                self._keep(assigned, earlier, due=False)
+            self._before = None
+        self._keep(targets, function, due)
+
+    def _keep(self, targets: Sequence[ast.expr], function: int, due: bool) -> None:
         for target in targets:
             if name := _name(target):
                 self._due[function, name] = due and self._due.get((function, name), True)
@@ -54,11 +63,16 @@ def _name(node: ast.expr) -> str:
     return ""
 
 
+_TESTS = (ast.Compare, ast.BoolOp)
+
+
 def _asked(value: ast.expr) -> ast.expr | None:
     """The test that a flag holds: `step % n == 0`, `not step % n`, `bool(...)` of it, `... if n else False`."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "bool":
-        value = value.args[0] if len(value.args) == 1 else value
+    if isinstance(value, ast.Call):
+        if not isinstance(value.func, ast.Name) or value.func.id != "bool" or len(value.args) != 1:
+            return None
+        value = value.args[0]
     if isinstance(value, ast.IfExp) and isinstance(value.orelse, ast.Constant) and not value.orelse.value:
         value = value.body
     negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
-    return value if negated or isinstance(value, ast.Compare | ast.BoolOp) else None
+    return value if negated or isinstance(value, _TESTS) else None

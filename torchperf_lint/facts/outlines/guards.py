@@ -36,6 +36,7 @@ from torchperf_lint.facts.outlines.reached_lengths import is_one_length
 from torchperf_lint.facts.outlines.states import is_rare_state
 from torchperf_lint.facts.outlines.torch_versions import runs_with_old_torch
 from torchperf_lint.facts.syntax.conditions import has_modulus, name_of, names_among, short, walked, words
+from torchperf_lint.facts.syntax.expressions_written import plainly_written
 from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.patterns import pattern
 
@@ -80,28 +81,23 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
-    plain = _plain(test)
-    if not plain:
+    try:
+        written = plainly_written(test)
+    except RecursionError:
+        written = ""
+    if not written:
         return _guard(test)
-    if plain not in _OF_PLAIN:
-        _OF_PLAIN[plain] = _guard(test)
-    return _OF_PLAIN[plain]
+    if written not in _OF_WRITTEN:
+        if len(_OF_WRITTEN) >= _MOST_WRITTEN:
+            _OF_WRITTEN.clear()
+        _OF_WRITTEN[written] = _guard(test)
+    return _OF_WRITTEN[written]
 
 
-_OF_PLAIN: dict[str, Guard | None] = {}
-"""Test -> its guard, of the tests that are asked again and again: a few thousand in a large project."""
-
-
-def _plain(test: ast.expr) -> str:
-    """`x`, `self.x`, `not x`, `x is None`, `x is not None` as text; empty for all other tests."""
-    before, after = "", ""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        before, test = "not ", test.operand
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
-        after, test = f" {type(test.ops[0]).__name__} None", test.left
-    if isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
-        return f"{before}{test.value.id}.{test.attr}{after}"
-    return f"{before}{test.id}{after}" if isinstance(test, ast.Name) else ""
+_OF_WRITTEN: dict[str, Guard | None] = {}
+"""Test -> its guard: the tests of a project are asked again and again, and many are in several of its files."""
+_MOST_WRITTEN = 1 << 15
+"""Three times the tests of a large project."""
 
 
 def by_an_option(branch: ast.If) -> Guard | None:
@@ -172,8 +168,9 @@ def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
     if not off_by_default:
         return False
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    return any(_asked_for(part) in off_by_default for part in parts)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_asked_for(part) in off_by_default for part in test.values)
+    return _asked_for(test) in off_by_default
 
 
 def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
@@ -192,15 +189,17 @@ def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
 def _asked_for(test: ast.expr) -> str:
     if isinstance(test, ast.Name):
         return test.id
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot | ast.NotEq):
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], _NOT_THAT):
         right = test.comparators[0]
         if isinstance(test.left, ast.Name) and is_none(right):
             return test.left.id
     return ""
 
 
+_NOT_THAT = (ast.IsNot, ast.NotEq)
 _ENDS = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _SKIPS = (ast.Continue, ast.Return)
+_WITH = (ast.With, ast.AsyncWith)
 
 
 def guards_the_rest(statement: ast.stmt) -> Guard | None:
@@ -210,7 +209,7 @@ def guards_the_rest(statement: ast.stmt) -> Guard | None:
     """
     if isinstance(statement, _ENDS):
         return Guard("raise", f"after `{type(statement).__name__.lower()}`")
-    if isinstance(statement, ast.With | ast.AsyncWith):
+    if isinstance(statement, _WITH):
         return Guard("except", "after a `with` that returns") if isinstance(statement.body[-1], ast.Return) else None
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:
         return Guard("raise", "assert False")
@@ -265,6 +264,9 @@ _REACHES = (ast.Eq, ast.GtE, ast.Gt)
 _DONE = pattern(r"^(?:is_|training_)?(?:done|finished|complete[d]?|at_end)$")
 
 
+_NAMED = (ast.Name, ast.Attribute)
+
+
 def _kind_of_one(test: ast.expr) -> str | None:
     if isinstance(test, ast.BoolOp):
         return _kind(test)
@@ -272,7 +274,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         kind = _kind_of_one(test.operand)
         # `main and not debug` is what runs every day, and so is `main and not is_first_step`; `main and not step % n`
         # is as rare as `step % n == 0`.
-        off = kind in _SWITCHED_OFF or (kind == "cadence" and isinstance(test.operand, ast.Name | ast.Attribute))
+        off = kind in _SWITCHED_OFF or (kind == "cadence" and isinstance(test.operand, _NAMED))
         return None if isinstance(test.op, ast.Not) and off else kind
     if is_no_interval(test):
         return None
@@ -335,7 +337,8 @@ def _kind_by_name(name: str) -> str | None:
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
-    return any(name_of(node.func) in _CLOCKS for node in nodes if isinstance(node, ast.Call))
+    calls = [node for node in nodes if type(node) is ast.Call]
+    return any(name_of(call.func) in _CLOCKS for call in calls) if calls else False
 
 
 def _is_time_left(test: ast.expr) -> bool:
@@ -345,16 +348,17 @@ def _is_time_left(test: ast.expr) -> bool:
     return isinstance(test.left, ast.Call)
 
 
+_LEAVES: dict[type[ast.stmt], str] = {ast.Break: "break", ast.Return: "return", ast.Raise: "raise"}
+
+
 def exit_kind(statements: Sequence[ast.stmt]) -> str | None:
     """break, return or raise when the block ends so (`sys.exit()` counts as raise), else None."""
-    last = statements[-1] if statements else None
-    if isinstance(last, ast.Break):
-        return "break"
-    if isinstance(last, ast.Return):
-        return "return"
-    if isinstance(last, ast.Raise):
-        return "raise"
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+    if not statements:
+        return None
+    last = statements[-1]
+    if not isinstance(last, ast.Expr):
+        return _LEAVES.get(type(last))
+    if isinstance(last.value, ast.Call):
         function = last.value.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         return "raise" if name in _EXITS else None

@@ -25,9 +25,10 @@ def is_no_interval(test: ast.expr) -> bool:
 
 def _asks_for_frequencies(test: ast.expr) -> bool:
     """`if self.smooth_freq:`, `if self.freq_mask_rate > 0:`: what is done to frequencies, not how often."""
-    if isinstance(test, ast.Compare) and all(isinstance(side, ast.Constant) for side in test.comparators):
-        test = test.left
-    return bool(_FREQUENCIES.search(name_of(test)))
+    if not isinstance(test, ast.Compare):
+        return bool(_FREQUENCIES.search(name_of(test)))
+    named = _FREQUENCIES.search(name_of(test.left)) is not None
+    return named and all(isinstance(side, ast.Constant) for side in test.comparators)
 
 
 def _asks_for_every_turn(test: ast.expr) -> bool:

@@ -22,6 +22,7 @@ from torchperf_lint.patterns import pattern
 _STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
 _MAY_ANSWER = (ast.Return, ast.If)
+_TAKES = (ast.Assign, ast.Return)
 _MODE = pattern(r"^(?:is_)?train(?:ing)?(?:_mode)?$")
 
 
@@ -67,13 +68,13 @@ def makes_what_it_keeps(made: Sequence[ast.stmt], taken: Sequence[ast.stmt], tes
         window = self.window = make_window(channel)
         self.channel = channel
     """
-    if not made or not taken or not all(isinstance(s, ast.Assign | ast.Return) for s in taken):
+    if not made or not taken or not all(isinstance(s, _TAKES) for s in taken):
         return False
     kept = {name for name in _kept(made) if name.startswith("self.")}
     asked = {chain(n) for n in nodes_of(test) if isinstance(n, ast.Attribute)} & kept
     if not asked or any(map(COUNTS.search, asked)) or compares_with_step(test):
         return False
-    found = {chain(s.value) for s in taken if isinstance(s, ast.Assign | ast.Return) and s.value is not None}
+    found = {chain(s.value) for s in taken if isinstance(s, _TAKES) and s.value is not None}
     return bool(found & kept) and not _kept(taken) & kept
 
 

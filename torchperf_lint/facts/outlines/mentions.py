@@ -40,6 +40,8 @@ _IN_A_CLASS = pattern(r"\n[ \t]+(\w+)(?: =(?! self\.\1\b)|:)")
 """How it writes one of a class, `name = value` or `name: type`; not `name = self.name`, which reads it."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
 """Attributes of modules that give what is there already."""
+_MADE_IN_TURN = (ast.ListComp, ast.GeneratorExp)
+_SEQUENCES = (ast.List, ast.Tuple)
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
 MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
@@ -241,11 +243,7 @@ def bound_functions(node: ast.expr) -> str | None:
     """What a name is bound to, as a binding's value, by a partial, a table of functions and objects, or a choice."""
     if type(node) not in _BINDING:
         return None
-    if isinstance(node, ast.IfExp):
-        return _any_of([node.body, node.orelse], CHOICE)
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
-        return _any_of(node.value.values, CHOICE)
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call):  # most of them
         function = node.func
         name = function.attr if type(function) is ast.Attribute else function.id if type(function) is ast.Name else ""
         if name != "partial" or not node.args:
@@ -253,9 +251,13 @@ def bound_functions(node: ast.expr) -> str | None:
         of = chain(node.args[0])
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
         return None if "?" in of or spread else f"{PARTIAL}{len(node.args) - 1}:{of}"
+    if isinstance(node, ast.IfExp):
+        return _any_of([node.body, node.orelse], CHOICE)
+    if isinstance(node, ast.Subscript):
+        return _any_of(node.value.values, CHOICE) if isinstance(node.value, ast.Dict) else None
     if isinstance(node, ast.Dict):
         return _any_of(node.values, TABLE)
-    return _any_of(node.elts, TABLE) if isinstance(node, ast.List | ast.Tuple) else None
+    return _any_of(node.elts, TABLE) if isinstance(node, _SEQUENCES) else None
 
 
 def _any_of(items: list[ast.expr], mark: str) -> str | None:
@@ -279,7 +281,7 @@ def parts_made(node: ast.expr) -> str | None:
             return node.id
         if isinstance(node, ast.Dict | ast.List | ast.Tuple):
             return _any_of(node.values if isinstance(node, ast.Dict) else node.elts, TABLE)
-    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+    if isinstance(node, _MADE_IN_TURN):
         return _any_of([node.elt], TABLE) if isinstance(node.elt, ast.Call) else None
     if isinstance(node, ast.DictComp):
         return _any_of([node.value], TABLE) if isinstance(node.value, ast.Call) else None

@@ -27,6 +27,8 @@ _MODE = pattern(r"(?:^|_)(?:mode|phase|split|stage|status|partition|subset)$", r
 _KEY = pattern(r"(?:^|_)(?:key|name|loader|id)$")
 _EVALUATES = pattern(r"^(?:val|valid|validate|validation|test|testing|eval|evaluate|evaluation)$", re.IGNORECASE)
 _TRAINS = pattern(r"^(?:train|training)$", re.IGNORECASE)
+_SAME = (ast.Eq, ast.NotEq)
+_ONE_OF = (ast.Eq, ast.In)
 
 
 def in_evaluation(test: ast.expr) -> tuple[bool, bool]:
@@ -52,11 +54,11 @@ def _by_word(test: ast.Compare) -> tuple[bool, bool]:
         return False, False
     word = test.comparators[0]
     named = _LOADERS.match(_name(word)) if not isinstance(word, ast.Constant) else None
-    if named is not None and isinstance(test.ops[0], ast.Eq | ast.In) and _KEY.search(_name(test.left)):
+    if named is not None and isinstance(test.ops[0], _ONE_OF) and _KEY.search(_name(test.left)):
         return named["of_evaluation"] is not None, named["of_evaluation"] is None
     if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
         return False, False
-    if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not _MODE.search(_name(test.left)):
+    if not isinstance(test.ops[0], _SAME) or not _MODE.search(_name(test.left)):
         return False, False
     of_evaluation, of_training = bool(_EVALUATES.match(word.value)), bool(_TRAINS.match(word.value))
     return (of_evaluation, of_training) if isinstance(test.ops[0], ast.Eq) else (of_training, of_evaluation)

@@ -15,6 +15,10 @@ _NO_TENSOR = pattern(
 """Names of devices and dtypes, which `.to` takes as well."""
 
 
+MOVES = (".to", ".type_as")
+"""How chains of methods end that do."""
+
+
 def moved_beside(node: ast.Call) -> tuple[tuple[str, str, str], ...]:
     """The mention of what something is moved to, as far as that may be a tensor."""
     function = node.func

@@ -48,6 +48,9 @@ class Notes:
 
     def span(self, first: ast.AST, last: ast.AST) -> tuple[Position, Position]:
         """From where the first of two nodes begins to where the last ends."""
+        if self.ascii:  # as nearly every file is
+            start = (first.lineno, first.col_offset + 1)  # type: ignore[attr-defined]
+            return start, (last.end_lineno, last.end_col_offset + 1)  # type: ignore[attr-defined]
         start = self.at(first.lineno, first.col_offset)  # type: ignore[attr-defined]
         return start, self.at(last.end_lineno, last.end_col_offset)  # type: ignore[attr-defined]
 

@@ -24,9 +24,27 @@ _TURN = pattern(r"(?:^|[._])(?:step|step_idx|iter|iteration|it_num|iter_num|cur_
 _LENGTH = pattern(r"len(?:gth)?(?:s|_|$)|size|shape|(?:^|[._])(?:n|num)(?:_|$)")
 """What only grows: `if n > self.length`; of `if loss < self.best` nobody knows how often it holds."""
 _ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+_NAMED = (ast.Name, ast.Attribute)
 ASPECTS = frozenset({"shape", "size", "device", "dtype"})
 """What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
 RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
+
+
+_ASKS_WHETHER_THERE = frozenset((ast.Is, ast.NotIn))
+
+
+def may_miss(test: ast.expr) -> bool:
+    """Whether a test may find something missing, so that it pays to look for what fills it.
+
+    A third of all tests cannot: `flag`, `mode == "fast"`, `n is not None`, `isinstance(x, list)`.
+    """
+    kind = type(test)
+    if kind is ast.Compare and len(test.ops) == 1:  # type: ignore[attr-defined]
+        plain = type(test.left) is ast.Name and type(test.comparators[0]) is ast.Constant  # type: ignore[attr-defined]
+        return not plain or type(test.ops[0]) in _ASKS_WHETHER_THERE  # type: ignore[attr-defined]
+    if kind is ast.Call:
+        return chain(test.func) == "getattr"  # type: ignore[attr-defined]
+    return kind is not ast.Name
 
 
 def set_up_once(node: ast.If) -> bool:
@@ -161,7 +179,7 @@ def _sets(statement: ast.stmt, target: str, value: bool) -> bool:
 def _kept_for_size(test: ast.Compare, body: Sequence[ast.stmt]) -> bool:
     """`if grid.shape[2:] != x.shape[2:]: grid = make(x); self.grids[k] = grid`: made for a size, and kept."""
     sized = {chain(n.value) for n in nodes_of(test) if isinstance(n, ast.Attribute) and n.attr in ("shape", "size")}
-    for statement in body:
+    for statement in body if sized else ():
         if not isinstance(statement, ast.Assign):
             continue
         kept = {chain(target) for target in statement.targets}
@@ -174,7 +192,7 @@ def compares_with_step(test: ast.expr) -> bool:
     """Whether a test compares something with the number of the step, `last != step`: each step is another."""
     compared = (n for n in nodes_of(test) if isinstance(n, ast.Compare))
     operands = (operand for compare in compared for operand in (compare.left, *compare.comparators))
-    return any(isinstance(n, ast.Name | ast.Attribute) and _TURN.search(chain(n)) for n in operands)
+    return any(isinstance(n, _NAMED) and _TURN.search(chain(n)) for n in operands)
 
 
 def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
@@ -192,15 +210,16 @@ def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
 
 def _is_answered(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
     """Whether a branch makes what its test compares the same: `if n > self.length: self.length = n`."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or compares_with_step(test):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     if not isinstance(test.ops[0], ast.NotEq) and not (isinstance(test.ops[0], _ORDERS) and _tells_a_length(test)):
         return False
     sides = (chain(test.left), chain(test.comparators[0]))
-    return any(
+    answered = any(
         key.startswith("self.") and not COUNTS.search(key) and _is_set_to(key, other, body)
         for key, other in (sides, sides[::-1])
     )
+    return answered and not compares_with_step(test)
 
 
 def _tells_a_length(test: ast.Compare) -> bool:

@@ -28,7 +28,7 @@ from torchperf_lint.facts.outlines.memo import fills_a_table, kept_after, makes_
 from torchperf_lint.facts.outlines.mentions import defaults_of, listens
 from torchperf_lint.facts.outlines.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.outlines.notes import Context, Notes
-from torchperf_lint.facts.outlines.once import drops, set_up_once, set_up_otherwise
+from torchperf_lint.facts.outlines.once import drops, may_miss, set_up_once, set_up_otherwise
 from torchperf_lint.facts.outlines.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.outlines.records import Binding, Class, Function, Outline, Region, new_record
 from torchperf_lint.facts.outlines.returned_parts import several_given_back
@@ -56,6 +56,8 @@ PER_STEP = frozenset("training_step validation_step test_step train_step compute
 """Functions that run every step: each of their calls comes to each turn of their loops."""
 _MAY_GUARD_THE_REST = frozenset((ast.If, ast.Assert, ast.With, ast.AsyncWith))
 """Statements that may decide how often what follows them in their block runs."""
+_MAY_LEAVE = frozenset((ast.Return, ast.Raise, ast.Continue, ast.If, ast.Expr))
+"""How a branch ends that does; an expression may be `sys.exit()`, and in an `if` may stand a `return`."""
 
 
 class _Block(NamedTuple):
@@ -120,24 +122,34 @@ class _Outliner:
             context = self.notes.region(leaves, context, statements, block.test)
         for index, statement in enumerate(statements):
             kind = type(statement)
+            if kind is ast.Assign:
+                self.assignments.assigned(statement, context)  # type: ignore[arg-type]
+                continue
             handler = _STATEMENTS.get(kind)
             if handler is None:
                 self.expressions(statement, context)
             else:
                 handler(self, statement, context)
-            if kind not in _MAY_GUARD_THE_REST:
+            if kind not in _MAY_GUARD_THE_REST or index + 1 == len(statements):
                 continue
-            guard = self.class_flags.guards_the_rest(statement, self.class_of(context))
-            if guard is None and isinstance(statement, ast.If):
-                guard = self.kept_after(statement, statements[index + 1 :], context)
-            if guard is None and evaluation_follows(statement):
-                guard = guards.Guard("evaluation", "")
-            if guard is None and (past := way_past(statement, self.parameters_of(context))):
-                guard = guards.Guard("way", past)
-            if guard and index + 1 < len(statements):
-                rest = statements[index + 1 :]
+            if kind is ast.If and (statement.orelse or type(statement.body[-1]) not in _MAY_LEAVE):  # type: ignore[attr-defined]
+                continue
+            rest = statements[index + 1 :]
+            guard = self.guards_the_rest(statement, rest, context)
+            if guard:
                 self.blocks.append(_Block(rest, self.notes.region(guard.kind, context, rest, guard.text), inner=False))
                 return
+
+    def guards_the_rest(self, statement: ast.stmt, rest: Sequence[ast.stmt], context: Context) -> guards.Guard | None:
+        """What makes the rest of a block rare, or decides when it runs."""
+        guard = self.class_flags.guards_the_rest(statement, self.class_of(context))
+        if guard is None and isinstance(statement, ast.If):
+            guard = self.kept_after(statement, rest, context)
+        if guard is None and evaluation_follows(statement):
+            return guards.Guard("evaluation", "")
+        if guard is None and (past := way_past(statement, self.parameters_of(context))):
+            return guards.Guard("way", past)
+        return guard
 
     def inner_block(self, statements: Sequence[ast.stmt], context: Context, test: str = "") -> None:
         if statements:
@@ -313,6 +325,8 @@ class _Outliner:
 
     def runs_once(self, node: ast.If, context: Context) -> bool:
         """Whether a branch sets up what its test found missing, and nothing in the function drops it again."""
+        if not may_miss(node.test):
+            return False
         body = self.bodies.get(context.function)
         if set_up_once(node):
             return body is None or not drops(body, node.test)
@@ -391,7 +405,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.With: _Outliner.with_,
     ast.AsyncWith: _Outliner.with_,
     ast.Match: _Outliner.match_,
-    ast.Assign: lambda outliner, node, context: outliner.assignments.assigned(node, context),
     ast.AnnAssign: lambda outliner, node, context: outliner.assignments.annotated(node, context),
     ast.Return: _Outliner.return_,
     ast.Raise: _Outliner.raise_,

@@ -85,6 +85,8 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
 
     Of several conditions joined by `and` each must hold for the body; of those joined by `or` none for the rest.
     """
+    if isinstance(test, ast.Compare):
+        return _compared(test, parameters)
     if isinstance(test, ast.BoolOp):
         told = [ways(part, parameters) for part in test.values]
         both = isinstance(test.op, ast.And)
@@ -99,23 +101,31 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
         asked = _asked_of_text(test) in parameters or _asked_of_kind(test) in parameters
         written = as_written(test) if asked else ""
         return (written, f"not {written}") if asked else ("", "")
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
+    return "", ""
+
+
+def _compared(test: ast.Compare, parameters: Collection[str]) -> tuple[str, str]:
+    """The same of a comparison: `mode == "fast"`, `dim_size is None`."""
+    if len(test.ops) != 1 or not isinstance(test.left, ast.Name) or test.left.id not in parameters:
         return "", ""
     other = _OPPOSITES.get(type(test.ops[0]))
-    if test.left.id not in parameters or other is None or not _is_literal(test.comparators[0]):
+    if other is None or not _is_literal(test.comparators[0]):
         return "", ""
     symbol = _SYMBOLS.get(type(test.ops[0]))
     wanted = test.comparators[0]
     if (
         symbol is not None
         and isinstance(wanted, ast.Constant)
-        and isinstance(wanted.value, int | str | None)
+        and (wanted.value is None or isinstance(wanted.value, _WRITTEN_ALIKE))
         and not wanted.kind
     ):
         # What nine of ten tests are, written in a tenth of the time.
         return f"{test.left.id} {symbol} {wanted.value!r}", f"{test.left.id} {_SYMBOLS[other]} {wanted.value!r}"
     opposite = ast.Compare(test.left, [other()], test.comparators)
     return as_written(test), as_written(opposite)
+
+
+_WRITTEN_ALIKE = (int, str)
 
 
 def named_freely(loop: ast.For | ast.AsyncFor) -> str:
@@ -209,7 +219,10 @@ def may_hold(way: str, value: object) -> bool:
     return bool(value) is not negated
 
 
+_SEVERAL = (ast.Tuple, ast.List, ast.Set)
+
+
 def _is_literal(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+    if isinstance(node, _SEVERAL):
         return all(isinstance(part, ast.Constant) for part in node.elts)
     return isinstance(node, ast.Constant)

@@ -116,28 +116,28 @@ def _annotation(argument: ast.arg) -> str:
     return "" if annotation is None else annotation_chain(annotation)
 
 
-_NAMED = (ast.Name, ast.Attribute)
-
-
 def annotation_chain(node: ast.expr) -> str:
     """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty.
 
     Of alternatives that are all plain one is taken, `int` for `int | float`.
     A container of tensors is kept as written, `tuple[torch.Tensor, torch.Tensor]`, and so is one of numbers or texts.
     """
-    if isinstance(node, _NAMED):
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
         name = chain(node)
         return "" if "?" in name else name
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return re.sub(r"^(?:\w+\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", node.value).strip("'\" ")
     if isinstance(node, ast.BinOp) and is_none(node.right):
         return annotation_chain(node.left)
-    if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
+    of = last_part(chain(node.value)) if isinstance(node, ast.Subscript) else ""
+    if isinstance(node, ast.Subscript) and of == "Optional":
         return annotation_chain(node.slice)
     bare = bare_class(node)
     if bare is not None:
         return annotation_chain(bare)
-    if isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Union"):
+    if isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and of == "Union"):
         told = _plain_alternative(node) or _one_of_tensors(node)
         if told or isinstance(node, ast.BinOp):
             return told
@@ -245,7 +245,7 @@ def off_by_default(defaults: Defaults) -> frozenset[str]:
 def on_by_default(defaults: Defaults) -> dict[str, object]:
     """The parameters whose default switches something on, with it: `verbose=1`, `debug=True`."""
     pairs = [(name, d.value) for name, d in defaults if isinstance(d, ast.Constant)]
-    return {name: value for name, value in pairs if isinstance(value, bool | int) and value}
+    return {name: value for name, value in pairs if isinstance(value, int) and value}
 
 
 def defaulted(args: ast.arguments) -> list[tuple[str, ast.expr]]:

@@ -19,6 +19,9 @@ from torchperf_lint.facts.syntax.chains import chain
 from torchperf_lint.facts.syntax.syntax import blocks_of, nodes_of, statements_in
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_WITH_TARGETS = (ast.Assign, ast.Delete)
+_WITH_A_TARGET = (ast.AnnAssign, ast.AugAssign)
+_ASKS = (ast.Attribute, ast.Call)
 _Turn = tuple[ast.stmt, ast.expr | None]
 """An assignment of a flag, and the test of the branch that it stands in."""
 
@@ -29,7 +32,7 @@ def is_seldom(test: ast.expr, around: Sequence[ast.stmt], text: str) -> bool:
     `text`: the file's, in which it is looked for first.
     """
     asked = test.operand if isinstance(test, ast.UnaryOp) else test
-    if not isinstance(asked, ast.Attribute | ast.Call):
+    if not isinstance(asked, _ASKS):
         return False
     if isinstance(asked, ast.Attribute) and not any(f".{asked.attr} = {value}" in text for value in (True, False)):
         return False
@@ -89,8 +92,8 @@ def _statements(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _sets(statement: ast.stmt, flag: str) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign | ast.Delete) else []
-    if isinstance(statement, ast.AnnAssign | ast.AugAssign):
+    targets = statement.targets if isinstance(statement, _WITH_TARGETS) else []
+    if isinstance(statement, _WITH_A_TARGET):
         targets = [statement.target]
     parts = (node for target in targets for node in nodes_of(target) if isinstance(node, ast.Attribute))
     return any(chain(part) == flag for part in parts)

@@ -12,6 +12,7 @@ from operator import attrgetter
 from torchperf_lint.facts.syntax.syntax import BLOCKS, CHILDREN, LEAVES, nodes_of
 
 _INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+_FOR = (ast.For, ast.AsyncFor)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
 _START = attrgetter("lineno", "col_offset")
@@ -107,7 +108,7 @@ class Enclosing:
         inner = node
         while inner in self.parents:
             parent = self.parents[inner]
-            if isinstance(parent, ast.For | ast.AsyncFor) and self._suites.get(inner, _NOWHERE)[0] is parent.body:
+            if isinstance(parent, _FOR) and self._suites.get(inner, _NOWHERE)[0] is parent.body:
                 yield parent
             elif isinstance(parent, _COMPREHENSIONS):
                 before = parent.generators
