@@ -95,16 +95,16 @@ class Fixpoint(Generic[Given, Answer]):
             raise _FarBelowError(key, given, compute)
         else:
             answer = self._worked_out(key, given, compute, catching=not self._room)
-            if key in self.settled:
+            if not self._passed or key in self.settled:
                 return answer
         self._reads.append((key, (answer, given, compute)))
         return answer
 
-    def of(self, evaluate: Callable[[], Answer]) -> tuple[Answer, bool]:
+    def of(self, evaluate: Callable[..., Answer], *given: object) -> tuple[Answer, bool]:
         """What has no key, and whether it is good for whoever asks: whether all that it depends on has settled."""
         before, self._lowest = self._lowest, _NONE
         try:
-            found = evaluate()
+            found = evaluate(*given)
             return found, self._lowest == _NONE
         finally:
             self._lowest = min(before, self._lowest)
@@ -149,7 +149,8 @@ class Fixpoint(Generic[Given, Answer]):
             if catching:
                 answer = self._from_below(key, given, compute)
             else:
-                answer = self._again(key, given, compute) if key in self._known else compute(given)
+                known = self._known and key in self._known
+                answer = self._again(key, given, compute) if known else compute(given)
             if len(self._reads) > read:
                 self._known.setdefault(key, []).append((dict(self._reads[read:]), answer))
             return answer, self._lowest
@@ -168,12 +169,25 @@ class Fixpoint(Generic[Given, Answer]):
         To find that out is to read as working it out would, as far as it goes: what depends on what stays the same.
         """
         read = len(self._reads)
-        for reads, answer in self._known.get(key, ()):
-            same = all(self.answer(other, *how) == said for other, (said, *how) in reads.items())
+        for reads, answer in self._known[key]:
+            same = self._all_say_the_same(reads)
             del self._reads[read:]
             if same:
                 return answer
         return compute(given)
+
+    def _all_say_the_same(self, reads: dict[object, _Said]) -> bool:
+        passing_by_key = self._passing
+        for key, (said, given, compute) in reads.items():
+            passing = passing_by_key.get(key)
+            if passing is None:
+                answer = self.answer(key, given, compute)
+            else:  # as most are, of what has come back to itself; `answer` would find it too, and note that it was read
+                answer = passing.answer
+                self._lowest = min(self._lowest, self._depends_on(key, passing))
+            if answer is not said and answer != said:
+                return False
+        return True
 
     def _from_below(self, key: object, given: Given, compute: Callable[[Given], Answer]) -> Answer:
         """What is worked out from the first answers on, where there are more of them than the stack has room for."""
@@ -182,7 +196,7 @@ class Fixpoint(Generic[Given, Answer]):
         try:
             while True:
                 try:
-                    return self._again(key, given, compute)
+                    return self._again(key, given, compute) if key in self._known else compute(given)
                 except _FarBelowError as far:
                     asked = far.asked
                 self._lowest = _NONE

@@ -22,7 +22,7 @@ def _at(node: ast.AST, end: bool = False) -> Position:
 
 
 def _collected(code: str) -> Collector:
-    collector = Collector(_at, lines_that_may_bind(code.split("\n")))
+    collector = Collector(_at, lines_that_may_bind(code))
     collector.run(ast.parse(code).body)
     return collector
 

@@ -186,6 +186,8 @@ class Collector:
         bind = _BINDERS.get(type(node))
         if bind is not None:
             bind(self, node, path)
+        if node.lineno == node.end_lineno and node.lineno not in self.binding_lines:
+            return
         parts = own_expressions(node)
         # Of ten statements one has an expression that binds: where none of the words is there, it has none.
         if parts and not self.binding_lines.isdisjoint(range(node.lineno, parts[-1].end_lineno + 1)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -12,7 +13,7 @@ from torchperf_lint.facts.bindings import effects
 from torchperf_lint.facts.bindings.bindings import BlockPath, Collector, Definition, Narrowing, told_together
 from torchperf_lint.facts.bindings.deciding import decisive_names
 from torchperf_lint.facts.bindings.nested_spans import NestedSpans
-from torchperf_lint.facts.bindings.own_expressions import lines_that_may_bind
+from torchperf_lint.facts.bindings.own_expressions import lines_that_may_bind, lines_with
 from torchperf_lint.facts.bindings.reaching import BindingsOfName
 from torchperf_lint.facts.bindings.unset_options import none_by_default, unset_attributes
 from torchperf_lint.facts.outlines.records import Call, Outline, Position
@@ -26,7 +27,7 @@ _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _SCOPES = frozenset(_DEFINITIONS)
 _PLACE = attrgetter("at", "end")
 _NOWHERE = -1
-_UNKNOWN: list[Definition] | None = []
+_NOT_ASKED: BindingsOfName | None = BindingsOfName(())
 """Stands for an answer that was not worked out yet."""
 
 
@@ -37,7 +38,7 @@ class Body:
         self.outline = outline
         self._text = text
         self.ascii = text.isascii()
-        self._may_yield, self.may_hold_lambdas = "yield" in text, "lambda" in text
+        self._may_yield = "yield" in text
         self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
         self.classes: dict[int, ast.ClassDef] = {}
         """Line of `class` -> the class."""
@@ -47,7 +48,6 @@ class Body:
         self._of_name: dict[tuple[int, str], BindingsOfName | None] = {}
         self._blocks: dict[int, tuple[NestedSpans, list[BlockPath]]] = {}
         self._around: dict[tuple[int, Position], BlockPath] = {}
-        self._reaching: dict[tuple[int, str, Position], list[Definition] | None] = {}
         self._narrowed: dict[int, dict[tuple[str, bool], tuple[NestedSpans, list[Narrowing]]]] = {}
         self._withs: dict[int, tuple[NestedSpans, list[ast.expr]]] = {}
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
@@ -131,7 +131,17 @@ class Body:
 
     @cached_property
     def _binding_lines(self) -> frozenset[int]:
-        return lines_that_may_bind(_lines(self._text))
+        return lines_that_may_bind(_one_newline(self._text))
+
+    @cached_property
+    def _lambda_lines(self) -> list[int]:
+        return list(lines_with("lambda", _one_newline(self._text)))
+
+    def may_be_in_lambda(self, function: int, at: Position) -> bool:
+        """Whether a lambda is written in a function on the line of a place, or above it."""
+        above = bisect_right(self._lambda_lines, at[0])
+        node = self.functions.get(function)
+        return above > 0 and self._lambda_lines[above - 1] >= getattr(node, "lineno", 1)
 
     def narrowing(self, function: int, name: str, at: Position, elements: bool = False) -> Narrowing | None:
         """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
@@ -163,11 +173,20 @@ class Body:
 
     def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
         """The bindings of `name` that may hold at a place; None when the function does not bind the name."""
-        key = (function, name, at)
-        found = self._reaching.get(key, _UNKNOWN)
-        if found is _UNKNOWN:
-            found = self._reaching[key] = self._find_reaching(function, name, at)
-        return found
+        key = (function, name)
+        bindings = self._of_name.get(key, _NOT_ASKED)
+        if bindings is _NOT_ASKED:
+            bound = self.definitions(function).get(name)
+            bindings = self._of_name[key] = BindingsOfName(bound) if bound else None
+        if bindings is None:
+            return None
+        if bindings.alone is not None:
+            return bindings.alone if bindings.alone[0].end <= at else []
+        known = bindings.known
+        if at not in known:
+            inner = bindings.within(at)
+            known[at] = [inner] if inner is not None else bindings.reaching(at, self.block_of(function, at))
+        return known[at]
 
     def attributes(self, function: int) -> Mapping[str, BindingsOfName]:
         """`self.name` -> its assignments in a function's own scope."""
@@ -185,17 +204,6 @@ class Body:
         """The one expression that `name` is bound to at a place; None where it may be something else as well."""
         values = self.assigned(function, name, at)
         return values[0] if len(values) == 1 else None
-
-    def _find_reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
-        key = (function, name)
-        if key not in self._of_name:
-            found = self.definitions(function).get(name)
-            self._of_name[key] = BindingsOfName(found) if found else None
-        bindings = self._of_name[key]
-        if bindings is None:
-            return None
-        inner = bindings.within(at)
-        return [inner] if inner is not None else bindings.reaching(at, self.block_of(function, at))
 
     # -- uses and calls ----------------------------------------------------------------------------
 
@@ -236,6 +244,7 @@ class Body:
         uses: dict[str, list[tuple[str, int]]] = {}
         calls: dict[tuple[int, int, str], ast.Call] = {}
         node = self.functions.get(function)
+        ascii_only = self.ascii
         stack: list[Any] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
@@ -253,7 +262,7 @@ class Body:
             if kind is ast.YieldFrom:
                 self._passed_on.setdefault(function, set()).add(chain(current.value))
             elif kind is ast.Call:
-                line, column = self.at(current)
+                line, column = (current.lineno, current.col_offset + 1) if ascii_only else self.at(current)
                 calls[line, column, chain(current.func)] = current
             elif kind in _SCOPES:
                 stack += default_lambdas(current)
@@ -427,4 +436,8 @@ class Body:
 
 
 def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return _one_newline(text).split("\n")
+
+
+def _one_newline(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -17,7 +17,9 @@ from torchperf_lint.facts.syntax.syntax import children_of
 
 def bound_later(body: Body, function: int, name: str, at: Position) -> list[Definition]:
     """The bindings of a name below a lambda that reads it, where no binding above it reaches it."""
-    if not body.may_hold_lambdas or name not in body.definitions(function) or not _is_in_lambda(body, function, at):
+    if not body.may_be_in_lambda(function, at) or name not in body.definitions(function):
+        return []
+    if not _is_in_lambda(body, function, at):
         return []
     return body.reaching(function, name, END_OF_FILE) or []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from torchperf_lint.facts.syntax.syntax import CHILDREN, SIMPLE
@@ -13,12 +13,22 @@ _TESTING = (ast.If, ast.While)
 _FOR = (ast.For, ast.AsyncFor)
 
 
-def lines_that_may_bind(lines: Sequence[str]) -> frozenset[int]:
-    """The 1-based lines on which an expression may begin or go on that binds a name, or says what one is."""
-    # What a walrus, a lambda, a comprehension and a conditional are written with; a call binds what its lambda takes.
-    return frozenset(
-        n for n, line in enumerate(lines, 1) if "for" in line or "else" in line or "lambda" in line or ":=" in line
-    )
+_WORDS = ("for", "else", "lambda", ":=")
+"""What a comprehension, a conditional, a lambda and a walrus are written with; a call binds what its lambda takes."""
+
+
+def lines_that_may_bind(text: str) -> frozenset[int]:
+    """The 1-based lines of a text on which an expression may begin or go on that binds a name, or says what one is."""
+    return frozenset(line for word in _WORDS for line in lines_with(word, text))
+
+
+def lines_with(word: str, text: str) -> Iterator[int]:
+    """The 1-based lines of a text that hold a word, in order; some may come several times."""
+    line, start, at = 1, 0, text.find(word)
+    while at >= 0:
+        line += text.count("\n", start, at)
+        yield line
+        start, at = at, text.find(word, at + 1)
 
 
 def own_expressions(node: ast.stmt) -> list[Any]:

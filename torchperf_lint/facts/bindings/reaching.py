@@ -24,6 +24,10 @@ class BindingsOfName:
         self._starts = [d.at for d in self._found]
         self._only = self._found[0] if len(self._found) == 1 and not self._found[0].block else None
         """What alone binds the name, and in no block, as most names are bound: it holds all the way down."""
+        self.alone = [self._only] if self._only is not None and not self._inner else None
+        """The same as a list, where the name is no variable of a comprehension or lambda either."""
+        self.known: dict[Position, list[Definition] | None] = {}
+        """Place -> the bindings that may hold there, as far as anybody has asked."""
         self._may_be_gone = self._only is None and any(d.gone is not None for d in self._found)
 
     @cached_property

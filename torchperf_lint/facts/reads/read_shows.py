@@ -53,10 +53,9 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
     asked = "cpu" if asked == "to" else asked  # `.to("cpu")`
     if asked not in _ASKED:
         return None
-    value = file.value(operand, site)
     if asked == "cpu" and hot.kind not in ("step", "update") and not _is_joined(file, site):
         return None  # a forward pass or sampler hands containers to the host as well, and parks what it needs later
-    return _unknown(file, site, operand, asked) if value.kind == "unknown" else None
+    return _unknown(file, site, operand, asked)
 
 
 def _is_joined(file: SourceFile, site: Site) -> bool:
@@ -70,6 +69,8 @@ def _is_joined(file: SourceFile, site: Site) -> bool:
 
 def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Value | None:
     if not _computes_with_torch(file, site) or _otherwise(file, site, operand):
+        return None
+    if file.value(operand, site).kind != "unknown":
         return None
     if isinstance(file.enclosing(site.function).parents.get(site.call), ast.Expr):
         return None  # `self.encoder.cpu()`, for what it does to a module

@@ -64,17 +64,17 @@ def _stores_into_a_name(node: ast.Assign) -> bool:
 
 def _store(file: SourceFile, spot: Spot, base: ast.Name, stored: ast.expr) -> HostStore | None:
     loop = _own_loop(file, spot)
-    held = file.value(base, spot) if loop else None
-    if held is None or held.kind != "tensor" or held.device != HOST or held.borrowed:
-        return None
     body = file.project.body(file.path)
-    reaching = body.reaching(spot.function, base.id, body.at(base)) if body is not None else None
+    reaching = body.reaching(spot.function, base.id, body.at(base)) if body is not None and loop else None
     if not reaching or len(reaching) != 1 or reaching[0].how != "assign" or reaching[0].at[0] >= loop:
         return None
     made = reaching[0].value
     if not isinstance(made, ast.Call) or file.denotes(made.func, spot) not in _MAKERS:
         return None
     if unpacks_keywords(made) or any(keyword(made, name) is not None for name in _CHOSEN):
+        return None
+    held = file.value(base, spot)
+    if held.kind != "tensor" or held.device != HOST or held.borrowed:
         return None
     value = on_device(file, spot, stored)
     if value is None or value.kind != "tensor" or (value.device == ANYWHERE and value.borrowed):

@@ -326,14 +326,14 @@ def _turned_around(values: Values, each: Value, frame: Frame) -> Value:
 
 def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     """The value of a call of a builtin."""
-    several = _SIDE_BY_SIDE if name == "zip" else _FIRST
-    arguments = [values.of(argument, frame) for argument in node.args[:several]]
-    if name in ("range",):
+    if name == "range":
         return sequence(PLAIN)
     if name in api.PLAIN_BUILTINS:
         return PLAIN
     if name == "dict":
         return made_by_dict(values, node, frame)
+    several = _SIDE_BY_SIDE if name == "zip" else _FIRST
+    arguments = [values.of(argument, frame) for argument in node.args[:several]]
     if not arguments:
         return sequence(UNKNOWN) if name in ("list", "tuple", "set") else UNKNOWN
     first = arguments[0]

@@ -302,12 +302,12 @@ def _computed_by(values: Values, node: ast.Call, base: Value, frame: Frame) -> V
     Of an object of which nothing is known the name of the method has to say so, and the tensor has to be on the device.
     """
     name = last_part(chain(node.func))
+    if _KEEPS.match(name) or not (base.kind == "module" or _COMPUTES.match(name)):
+        return UNKNOWN
     inputs = [values.of(argument, frame) for argument in node.args[:3]]
     inputs += [_by_keyword(values, keyword, frame) for keyword in node.keywords[:3]]
-    given = [value for value in inputs if value.kind == "tensor"]
-    if base.kind != "module":
-        given = [value for value in given if value.device == DEVICE] if _COMPUTES.match(name) else []
-    if not given or _KEEPS.match(name):
+    given = [v for v in inputs if v.kind == "tensor" and (base.kind == "module" or v.device == DEVICE)]
+    if not given:
         return UNKNOWN
     because = (
         f"computed by `{chain(node.func)}(...)` from a tensor: {given[0].because.rpartition(' from a tensor: ')[2]}"

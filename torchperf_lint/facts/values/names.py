@@ -13,9 +13,7 @@ from torchperf_lint.facts.bindings.converted import converts_all
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.bindings.hints import default_of
 from torchperf_lint.facts.bindings.reaching import is_bound_before
-from torchperf_lint.facts.call_graph.fitting_calls import fitting_calls
-from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey, Thing
-from torchperf_lint.facts.call_graph.passed import argument_of, call_at, passed_by, place_of, spread_to
+from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.devices.devices import device_of
 from torchperf_lint.facts.devices.engine_batches import batch_of_engine
 from torchperf_lint.facts.devices.given_copies import where_given
@@ -28,10 +26,10 @@ from torchperf_lint.facts.devices.summed_on_host import stays_on_host
 from torchperf_lint.facts.outlines.records import END_OF_FILE, Function, Parameter
 from torchperf_lint.facts.roles.fed import FEEDS, is_fed
 from torchperf_lint.facts.syntax import torch_api as api
-from torchperf_lint.facts.syntax.arguments import unpacks_keywords
 from torchperf_lint.facts.values.annotated_numbers import tensor_in_earnest
 from torchperf_lint.facts.values.annotated_parameters import as_annotated
 from torchperf_lint.facts.values.filling import filled_name, is_empty_container, is_list_of_placeholders
+from torchperf_lint.facts.values.from_callers import from_callers
 from torchperf_lint.facts.values.gathered_objects import holds_objects
 from torchperf_lint.facts.values.given_gradients import given_gradient
 from torchperf_lint.facts.values.given_losses import is_given_by_a_step
@@ -45,7 +43,6 @@ from torchperf_lint.facts.values.nominal import from_annotation, from_thing
 from torchperf_lint.facts.values.rest import value_of_rest
 from torchperf_lint.facts.values.taken_sizes import is_size
 from torchperf_lint.facts.values.tested_classes import NUMBERS, OF_EVERY_TENSOR, OPEN, known_around, of_tested_class
-from torchperf_lint.facts.values.tried_out import is_made_up, is_tried_out
 from torchperf_lint.facts.values.usage import counter, counts_steps, from_uses, of_forward, of_unpacked, used_as_module
 from torchperf_lint.facts.values.value import (
     ANYWHERE,
@@ -69,9 +66,6 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
 
 _SHALLOW = 8
-MAX_CALLERS = 12
-"""Call sites looked at for what a parameter receives."""
-
 
 _NOT_A_TENSOR = pattern(
     r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|object)\b"
@@ -153,25 +147,19 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     function = values.index.outlines[frame.path].functions[frame.function]
+    is_parameter = _is_parameter(function, name)
     if len(reaching) > 1:
         reaching = before_its_move(name, reaching, frame.function, frame.at, body)
-    found = [_definition(values, name, d, frame, body) for d in reaching]
-    if len(found) > 1 and any(value.kind == "batch" for value in found):
-        found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
-    is_parameter = _is_parameter(function, name)
     if is_parameter and any(d.within is not None for d in reaching):
-        return join(found)  # `[str(x) for x in rows]` says nothing of the parameter `x`
-    if (
-        is_parameter
-        and not is_bound_before(reaching, frame.at, body.block_of(frame.function, frame.at))
-        and not converts_all(body, frame.function, name, reaching)
-    ):
-        given = _from_parameter(values, name, frame, body)
-        optional = any(p.name == name and p.default for p in function.parameters)
-        on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
-        # `if lengths is None: lengths = torch.full((n,), m)`: what stands in for it is on the host, as it would be.
-        found.insert(0, given.moved(HOST) if on_host and given.confidence is Confidence.LIKELY else given)
-    value = found[0] if len(found) == 1 else join(found)
+        # `[str(x) for x in rows]` says nothing of the parameter `x`
+        return join(_definitions(values, name, reaching, frame, body))
+    if len(reaching) == 1 and not is_parameter:  # as most names are bound
+        value = _definition(values, name, reaching[0], frame, body)
+    else:
+        found = _definitions(values, name, reaching, frame, body)
+        if is_parameter and _may_be_as_given(name, reaching, frame, body):
+            found.insert(0, _instead_of(found, values, name, function, frame, body))
+        value = found[0] if len(found) == 1 else join(found)
     if value.kind == "tensor" and value.confidence is not Confidence.CERTAIN:
         used = used_as_module(name, frame, body)
         value = used if used is not None else value
@@ -182,6 +170,31 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
         from_host = used.kind == "tensor" and used.device == ANYWHERE and _all_from_host(values, reaching, frame, body)
         return used.moved(HOST) if from_host else used
     return value
+
+
+def _definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> list[Value]:
+    found = [_definition(values, name, d, frame, body) for d in reaching]
+    if len(found) > 1 and any(value.kind == "batch" for value in found):
+        return [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
+    return found
+
+
+def _may_be_as_given(name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> bool:
+    """Whether a parameter may still be at a place what callers pass, beside what binds it."""
+    if is_bound_before(reaching, frame.at, body.block_of(frame.function, frame.at)):
+        return False
+    return not converts_all(body, frame.function, name, reaching)
+
+
+def _instead_of(bound: list[Value], values: Values, name: str, function: Function, frame: Frame, body: Body) -> Value:
+    """What callers pass for a parameter, instead of which the function binds it to other values.
+
+    `if lengths is None: lengths = torch.full((n,), m)`: what stands in for it is on the host, as it would be.
+    """
+    given = _from_parameter(values, name, frame, body)
+    optional = any(p.name == name and p.default for p in function.parameters)
+    on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in bound)
+    return given.moved(HOST) if on_host and given.confidence is Confidence.LIKELY else given
 
 
 def _all_from_host(values: Values, reaching: Sequence[Definition], frame: Frame, body: Body) -> bool:
@@ -202,10 +215,23 @@ def _definition(values: Values, name: str, d: Definition, frame: Frame, body: Bo
         return from_thing(values, values.types.thing(frame.path, frame.function, name), name)
     if d.value is None or d.how == "other":
         return UNKNOWN
+    if (d.how == "assign" and type(d.value) is ast.Constant) or (d.how == "loop" and _counts_turns(values, d, frame)):
+        return PLAIN
     key = (frame.path, frame.function, name, d.at, d.how)
     if d.how in ("rest", "rest of each"):
         return values.remembered(key, frame, lambda at: _left(values, d, at, body))
     return values.remembered(key, frame, lambda at: _bound(values, name, d, at, body))
+
+
+def _counts_turns(values: Values, d: Definition, frame: Frame) -> bool:
+    """Whether a name is the `i` of `for i, x in enumerate(...)`: a number, whatever is gone through."""
+    over = d.value
+    if d.index != (0,) or not isinstance(over, ast.Call) or not isinstance(over.func, ast.Name) or not over.args:
+        return False
+    if over.func.id != "enumerate":
+        return False
+    thing = values.thing(over.func, frame)
+    return thing is None or thing.kind == "external"
 
 
 def _left(values: Values, d: Definition, frame: Frame, body: Body) -> Value:
@@ -289,7 +315,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return _as_settled(values, value, function, parameter, frame)
     key = FunctionKey(frame.path, frame.function)
-    passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
+    passed = as_given(values, from_callers(values, function, parameter, frame), key, parameter)
     told = as_annotated(value, passed)
     if told is not None:
         return _as_used(values, told, name, frame, body)
@@ -323,7 +349,7 @@ def _as_settled(values: Values, value: Value, function: Function, parameter: Par
     """What an annotation settles; accelerate and Fabric move the batches of a loader that a caller had them set up."""
     if value.kind != "loader":
         return tensor_in_earnest(values, function, parameter, frame) or value
-    passed = _from_callers(values, function, parameter, frame)
+    passed = from_callers(values, function, parameter, frame)
     return value.moved(DEVICE) if passed.kind == "loader" and passed.device == DEVICE else value
 
 
@@ -339,60 +365,3 @@ def _by_role(values: Values, function: Function, parameter: Parameter, frame: Fr
     if hot is None or hot.depth:
         return None
     return batch_of_step(values.index, key, function, parameter) or batch_of_engine(values, key, function, parameter)
-
-
-def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:
-    key = FunctionKey(frame.path, frame.function)
-    sites = fitting_calls(values, key, function)
-    if not sites:
-        return UNKNOWN
-    position = place_of(function, parameter.name)
-    found: list[Value] = []
-    tried: list[Value] = []
-    for site in sites[:MAX_CALLERS]:
-        value = _passed(values, site, position, parameter, frame)
-        if value is not None and not is_made_up(values, key, site, value):
-            (tried if is_tried_out(values, key, site, value) else found).append(value)
-    if not any(value.kind == "tensor" for value in found):  # else those say it, who call in earnest
-        found += [value.moved(ANYWHERE) for value in tried]
-    if not found or len(sites) > MAX_CALLERS:
-        return join(found).weaker(Confidence.LIKELY) if found else UNKNOWN
-    value = join(found)
-    if value.kind == "tensor" and value.device == HOST and any(one.kind == "unknown" for one in found):
-        return value.moved(ANYWHERE)  # one caller's tensor is on the host; of another's nobody knows
-    return value
-
-
-def _passed(values: Values, site: CallSite, position: int, parameter: Parameter, frame: Frame) -> Value | None:
-    path, call = site.path, site.call
-    node = call_at(values, site)
-    if node is None:
-        return UNKNOWN
-    held = _given_before(values, site)
-    if not parameter.by_name:
-        position -= held
-        if position < 0:
-            return UNKNOWN  # a partial holds it
-    argument = argument_of(node, position, parameter.name)
-    if argument is None:
-        spread = spread_to(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
-        if spread is not None:
-            return spread
-        return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
-    at = (call.line, call.column)
-    there = frame.hop(path, call.function, at)
-    value = values.of(argument, there)
-    if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
-        return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
-    text = value.kind in ("unknown", "plain") and parameter.name == "device"
-    if text and device_of(values, argument, there) == DEVICE:
-        return Value("torch_device", ANYWHERE)
-    if value.kind in ("tensor", "batch") and value.because:
-        return value.with_reason(passed_by(path, call.line, value.because))
-    return value
-
-
-def _given_before(values: Values, site: CallSite) -> int:
-    """How many arguments the called partial has got already."""
-    thing = values.types.thing(site.path, site.call.function, site.call.callee)
-    return int(thing.dotted) if thing is not None and thing.kind == "partial" else 0

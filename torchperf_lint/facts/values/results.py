@@ -134,7 +134,7 @@ def as_a_module_would(values: Values, node: ast.Call, frame: Frame) -> Value:
     written = chain(node.func)
     if not MODULE_NAME.search(last_part(written)) and not LOSS_FUNCTION.search(last_part(written)):
         return UNKNOWN
-    inputs = [values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])]]
+    inputs = (values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])])
     if not any(value.kind == "tensor" or (value.kind == "batch" and value.device == DEVICE) for value in inputs):
         return UNKNOWN
     because = f"the output of `{written}(...)`, called with a tensor and a module or loss by its name"
@@ -315,13 +315,13 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     plain = values.plain_returned[key]
     if plain is not None:
         return plain
+    yielded = body.yields(key.index)
+    if yielded:
+        return _generated(values, key, yielded, frame)
     found = [
         _given(values, expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
     ]
-    yielded = body.yields(key.index)
-    if yielded:
-        return _generated(values, key, yielded, frame)
     value = join(found) if found else UNKNOWN
     if hint is None or value.kind not in ("unknown", "plain"):
         return value

@@ -60,8 +60,8 @@ class Values:
         self.hotness = hotness
         self.body = body
         self._kept: Fixpoint[Frame, Value] = Fixpoint(NOTHING, alike)
-        self._answers: dict[tuple[ast.expr, Frame], Value] = {}
-        """Expression and place -> its value, of calls and of what rules ask about."""
+        self._answers: dict[tuple[str | ast.expr, Frame], Value] = {}
+        """Name, or expression, and place -> its value, of names, calls and what rules ask about."""
         self.moved: dict[tuple[str, int], frozenset[str]] = {}
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
         self.moved_in_place: dict[FunctionKey, tuple[InPlace, ...]] = {}
@@ -89,29 +89,29 @@ class Values:
         """The value of an expression."""
         if frame.depth > MAX_DEPTH or frame.hops > _FARTHEST:
             return UNKNOWN
-        if type(node) is ast.Constant:
+        kind = type(node)
+        if kind is ast.Constant:
             return PLAIN
-        if type(node) is ast.Call or not (frame.depth or frame.hops):
-            return self._asked(node, frame)
-        return self._evaluated(node, frame)
-
-    def _asked(self, node: ast.expr, frame: Frame) -> Value:
-        """The value of what is asked about again: of several rules each asks about half of what another asked about.
-
-        One in four calls is, too: each of the names that `a, b = f(x)` binds is what the call gives.
-        """
-        key = (node, frame)
+        # What is asked about again is kept: of several rules each asks about half of what another asked about. One in
+        # five names is, too, and one in four calls: each of the names that `a, b = f(x)` binds is what the call gives.
+        if kind is ast.Name:
+            key: tuple[str | ast.expr, Frame] = (node.id, frame)  # type: ignore[attr-defined]
+        elif kind is ast.Call or not (frame.depth or frame.hops):
+            key = (node, frame)
+        else:
+            return self._evaluated(node, frame)
         known = self._answers.get(key)
         if known is not None:
             return known
-        value, settled = self._kept.of(lambda: self._evaluated(node, frame))
+        if kind is ast.Name:
+            value, settled = self._kept.of(names.value_of_name, self, key[0], frame)
+        else:
+            value, settled = self._kept.of(self._evaluated, node, frame)
         if settled:
             self._answers[key] = value
         return value
 
     def _evaluated(self, node: ast.expr, frame: Frame) -> Value:
-        if type(node) is ast.Name:  # half of all that is asked: no other place is made for it
-            return names.value_of_name(self, node.id, frame)
         handler = _HANDLERS.get(type(node))
         return handler(self, node, frame.deeper()) if handler else UNKNOWN
 
