@@ -268,7 +268,9 @@ def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, 
         methods = values.index.record(cls).methods.values()
         values.setting_methods[cls] = [index for index in methods if body.self_assignments(index)]
     found: list[tuple[int, ast.expr, bool]] = []
-    for index in values.setting_methods[cls]:
+    setting = values.setting_methods[cls]
+    # What is set under this very name is not what `register_buffer(f"mean_{key}", ...)` makes in another method.
+    for index in [index for index in setting if body.sets_itself(index, name)] or setting:
         found += [(index, value, buffer) for value, buffer in body.self_assigned(index, name)]
     return found[:6]
 
