@@ -87,10 +87,13 @@ def is_single_turn(test: ast.expr) -> bool:
 
 
 def is_at_the_end(test: ast.expr) -> bool:
-    """`state.global_step >= state.max_steps`: training is over then."""
+    """`state.global_step >= state.max_steps`, or `max_steps - 1`: training is over then."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.GtE | ast.Gt):
         return False
-    return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(test.comparators[0])))
+    last = test.comparators[0]
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub) and isinstance(last.right, ast.Constant):
+        last = last.left
+    return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(last)))
 
 
 def is_among_the_first(test: ast.expr) -> bool:
