@@ -1121,6 +1121,7 @@ def test_a_loop_without_gradients_that_moves_what_it_takes_goes_through_batches(
         """
     assert (hot_at(code) is not None) is hot
     assert hot_at(code.replace("in sampler", "in batch.items()")) is None
+    assert hot_at(code.replace("in sampler", "in self.validation_metrics.losses_of_all_intervals.items()")) is None
     assert hot_at(code.replace("unmix(x)", "print(x)")) is None
     assert hot_at(code.replace("with torch.no_grad():", "if True:")) is None
 
