@@ -1553,6 +1553,27 @@ def test_a_loop_below_the_guard_of_a_program_is_a_step():
     assert hot_at(code) is not None
 
 
+@pytest.mark.parametrize(
+    ("read", "hot"), [("OmegaConf.load(path)", False), ("yaml.load(path)", False), ("np.load(path)", True)]
+)
+def test_a_file_of_networks_that_trains_on_random_numbers_tries_them(read, hot):
+    code = f"""
+    class Net(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    if __name__ == "__main__":
+        given = {read}
+        x, model = torch.rand(8, 3), Net()
+        for _ in range(given.steps):
+            loss = model(x)
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+    """
+    assert (hot_at(code) is not None) is hot
+
+
 def test_without_gradients_only_evaluation_comes_there():
     code = """
     class Loss(nn.Module):
