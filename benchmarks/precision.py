@@ -60,6 +60,7 @@ FAMILIES: dict[str, str] = {
     "inference": "TPL803 TPL804 TPL805 TPL808",
     "compile": "TPL701 TPL702 TPL703 TPL704 TPL706 TPL709",
     "gradients exchanged": "TPL752 TPL753 TPL756 TPL757 TPL758 TPL762",
+    "exchanged to be shown": "TPL756 TPL876",
     "backends": "TPL501 TPL556",
     "trainers": "TPL851 TPL853 TPL854 TPL873 TPL875",
 }
