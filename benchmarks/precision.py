@@ -72,7 +72,7 @@ ASIDE = frozenset(
 SCRIPTS_TUNED = frozenset(
     "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
     " sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third"
-    " twenty-fourth twenty-fifth twenty-sixth twenty-seventh".split()
+    " twenty-fourth twenty-fifth twenty-sixth twenty-seventh twenty-eighth".split()
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
