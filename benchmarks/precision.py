@@ -25,7 +25,7 @@ import packages
 
 ROOT = Path(__file__).parents[1]
 FAMILIES: dict[str, str] = {
-    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL106 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 TPL122 KP003 KP017",
+    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL106 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 TPL122 TPL852 KP003 KP017",
     "sizes": "TPL109 TPL110 TPL114",
     "synchronize": "TPL115 TPL756",
     "distributions": "TPL116",
@@ -43,6 +43,7 @@ FAMILIES: dict[str, str] = {
     "graph": "TPL403 TPL404 TPL405",
     "bytes": "TPL205",
     "tables": "TPL252 TPL253",
+    "drawn by numpy": "TPL252 TPL659",
     "arrays": "TPL255 KP013",
     "scalars of the device made a tensor": "TPL103 TPL252 TPL255",  # `torch.tensor([t])`: readers call it each of these
     "precision": "TPL504",
