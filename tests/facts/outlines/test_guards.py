@@ -59,6 +59,7 @@ RARE = [
     ("i == len(loader) - 1", "cadence", False),
     ("state.global_step >= state.max_steps", "cadence", False),
     ("step >= cfg.max_steps - 1", "cadence", False),
+    ("global_step in train.pg_scale", "cadence", False),
     ("plan is not None and plan.due(step)", "cadence", False),
     ("i + 1 == len(loader)", "cadence", False),
     ("self.num_updates == 1", "cadence", False),

@@ -28,7 +28,7 @@ from torchperf_lint.patterns import pattern
 
 _A_STEP = frozenset({"backward", "step"})
 _NO_STEP = pattern(
-    r"(?:^|[_\W])(?:log(?:ging)?|print|save|eval|val|test|vis|plot|display|report|summary|ckpt|checkpoint)(?:_|\b)"
+    r"(?:^|[_\W])(?:log(?:ging)?|print|save|eval|val|test|vis|plot|display|report|summary|ckpt|checkpoint|reg|regulari[sz]e)(?:_|\b)"
     r"|^\(?epochs?\b",
     re.IGNORECASE,
 )
