@@ -17,6 +17,7 @@ from torchperf_lint.facts.values.added_to import added_before
 from torchperf_lint.facts.values.assigned_before import assigned_before
 from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
 from torchperf_lint.facts.values.detected_boxes import BOXES, detected_boxes
+from torchperf_lint.facts.values.entries import holds_texts
 from torchperf_lint.facts.values.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.values.given_numbers import only_numbers_given
 from torchperf_lint.facts.values.learners_batch import of_learner
@@ -143,6 +144,8 @@ def _of_tensor(base: Value, name: str) -> Value:
         return Value("dtype", HOST)
     if name == api.BATCH_SIZES:
         return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
+    if holds_texts(name):
+        return UNKNOWN  # `batch.names`
     if SIZES.search(name):
         return PLAIN  # `instances.image_size`: what is moved may be a record of tensors and of their sizes
     # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.
