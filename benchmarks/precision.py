@@ -25,7 +25,7 @@ import packages
 
 ROOT = Path(__file__).parents[1]
 FAMILIES: dict[str, str] = {
-    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL106 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 TPL122 KP003 KP017",
+    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL106 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 TPL122 TPL852 KP003 KP017",
     "sizes": "TPL109 TPL110 TPL114",
     "synchronize": "TPL115 TPL756",
     "distributions": "TPL116",
@@ -43,6 +43,7 @@ FAMILIES: dict[str, str] = {
     "graph": "TPL403 TPL404 TPL405",
     "bytes": "TPL205",
     "tables": "TPL252 TPL253",
+    "drawn by numpy": "TPL252 TPL659",
     "arrays": "TPL255 KP013",
     "scalars of the device made a tensor": "TPL103 TPL252 TPL255",  # `torch.tensor([t])`: readers call it each of these
     "precision": "TPL504",
@@ -60,6 +61,7 @@ FAMILIES: dict[str, str] = {
     "inference": "TPL803 TPL804 TPL805 TPL808",
     "compile": "TPL701 TPL702 TPL703 TPL704 TPL706 TPL709",
     "gradients exchanged": "TPL752 TPL753 TPL756 TPL757 TPL758 TPL762",
+    "exchanged to be shown": "TPL756 TPL876",
     "backends": "TPL501 TPL556",
     "trainers": "TPL851 TPL853 TPL854 TPL873 TPL875",
 }
@@ -71,7 +73,7 @@ ASIDE = frozenset(
 SCRIPTS_TUNED = frozenset(
     "first second third fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
     " sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third"
-    " twenty-fourth twenty-fifth twenty-sixth".split()
+    " twenty-fourth twenty-fifth twenty-sixth twenty-seventh twenty-eighth".split()
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})

@@ -846,3 +846,29 @@ def train(model: nn.Module, loader, optimizer, kept):
 def test_whole_gradients_are_joined_and_numbers_of_them_stacked(tmp_path, read, expected):
     _, instead = told(tmp_path, PARAMETERS.format(read=read), "TPL108")
     assert expected in instead
+
+
+LEVELS = """\
+import torch
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def forward(self, src, spatial_shapes, level_start_index, layers):
+        points = []
+        for lvl, (height, width) in enumerate(spatial_shapes):
+            points.append({made})
+        return layers(src, torch.cat(points), spatial_shapes, level_start_index)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "needed"),
+    [
+        ("torch.linspace(0.5, height - 0.5, height, device=src.device)", "a Python number"),
+        ("torch.ones(height - 1, device=src.device)", "an integer"),
+    ],
+)
+def test_what_an_operation_needs_is_not_always_an_integer(tmp_path, made, needed):
+    message, _ = told(tmp_path, LEVELS.format(made=made), "TPL112")
+    assert f"has to be {needed}, so the host waits" in message

@@ -17,7 +17,7 @@ from torchperf_lint.facts.indexing.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.indexing.number_stores import NumberStore, number_stores
 from torchperf_lint.facts.syntax.expressions_written import of_part
 from torchperf_lint.facts.values.value import Value
-from torchperf_lint.model import Finding, Location, Outcome, Related, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Location, Outcome, Related, Severity, Verdict
 from torchperf_lint.nearest import nearest
 from torchperf_lint.rates import rate_of
 from torchperf_lint.recorded import Event
@@ -141,6 +141,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
                 value=_value(index),
                 hot=hot,
                 severity=Severity.INFO,
+                confidence=Confidence.POSSIBLE if hot.optional else None,
                 related=_made_elsewhere(file, index),
                 root_cause=f"{self.code} at {index.of} in function {index.spot.function}",
             )
@@ -157,6 +158,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
             value=store.base,
             hot=spot.hot,
             severity=Severity.INFO,
+            confidence=Confidence.POSSIBLE if spot.hot.optional else None,
             root_cause=f"{self.code} numbers stored in function {spot.function}",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
@@ -131,7 +132,7 @@ class TensorAsIndexOrSize(SourceRule):
         at_once = picked_together(place, found.operand) if found.several else None
         return self.found(
             place,
-            message=f"`{written}` has to be an integer, so the host waits for the device "
+            message=f"`{written}` has to be {_needed(found.operand)}, so the host waits for the device "
             f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
             instead=HOST_DRAWS
             if drawn
@@ -215,3 +216,9 @@ _SETTING = (
 _KEPT = "the constructor had it as a Python number: keep that on the module as well, beside the buffer, and use it"
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
 _ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"
+
+
+def _needed(operand: ast.expr) -> str:
+    """What an operand has to become; `torch.linspace(0.5, h - 0.5, h)` takes more than integers."""
+    floats = any(isinstance(node, ast.Constant) and isinstance(node.value, float) for node in ast.walk(operand))
+    return "a Python number" if floats else "an integer"

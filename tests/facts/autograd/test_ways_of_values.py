@@ -101,3 +101,14 @@ def test_what_is_only_read(body, lines):
     assert ways.all_end
     assert not ways.lines
     assert len(ways.reads) == lines
+
+
+@pytest.mark.parametrize(("own", "detached"), [("draw", True), ("sample", False)])
+def test_a_distribution_of_the_project_may_draw_with_a_graph(own, detached):
+    """Whether one that draws by a `sample` of its own is at work behind a name is not known: it is not believed."""
+    classes = f"class Clipped(torch.distributions.Normal):\n    def {own}(self):\n        return noise(self.loc)\n\n"
+    run = "def run(net: nn.Module, x):\n    dist = net(x)\n    return dist.sample().sum()\n"
+    files = texts(classes + run)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    ways = Ways(next(file.calls_among([call for call in file.outline.calls if call.callee == "net"])))
+    assert bool(ways.ends()) is detached

@@ -30,6 +30,9 @@ def often(test: str, before: str = "", inside: str = "optimizer.step()") -> bool
         ("(i + 1) % args.every == 0", "", "scheduler.step()", False),
         ("i % args.print_freq == 0", "", "optimizer.step()", False),
         ("i % args.save_every == 0", "", "optimizer.step()", False),
+        ("i % args.d_reg_every == 0", "", "optimizer.step()", False),
+        ("i % args.critic_every == 0", "", "penalty(model).backward(); optimizer.step()", True),
+        ("i % args.d_reg_every == 0", "", "penalty(model).backward(); optimizer.step()", False),
     ],
 )
 def test_a_block_with_all_steps_of_a_loop_is_a_step(test, before, inside, hot):

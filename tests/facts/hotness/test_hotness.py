@@ -1121,6 +1121,7 @@ def test_a_loop_without_gradients_that_moves_what_it_takes_goes_through_batches(
         """
     assert (hot_at(code) is not None) is hot
     assert hot_at(code.replace("in sampler", "in batch.items()")) is None
+    assert hot_at(code.replace("in sampler", "in self.validation_metrics.losses_of_all_intervals.items()")) is None
     assert hot_at(code.replace("unmix(x)", "print(x)")) is None
     assert hot_at(code.replace("with torch.no_grad():", "if True:")) is None
 
@@ -1550,6 +1551,27 @@ def test_a_loop_below_the_guard_of_a_program_is_a_step():
             print(loss)  # <-
     """
     assert hot_at(code) is not None
+
+
+@pytest.mark.parametrize(
+    ("read", "hot"), [("OmegaConf.load(path)", False), ("yaml.load(path)", False), ("np.load(path)", True)]
+)
+def test_a_file_of_networks_that_trains_on_random_numbers_tries_them(read, hot):
+    code = f"""
+    class Net(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    if __name__ == "__main__":
+        given = {read}
+        x, model = torch.rand(8, 3), Net()
+        for _ in range(given.steps):
+            loss = model(x)
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+    """
+    assert (hot_at(code) is not None) is hot
 
 
 def test_without_gradients_only_evaluation_comes_there():

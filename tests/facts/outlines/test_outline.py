@@ -389,9 +389,14 @@ def test_parameters_leave_out_the_stars():
     ]
 
 
-def test_off_by_default_are_none_and_false():
-    found = off_by_default(defaulted(arguments("a, b=None, c=False, d=0, e=True, *, f=None, g, h=False, i=''")))
-    assert found == {"b", "c", "f", "h"}
+def test_off_by_default_are_none_and_false_and_no_elements():
+    found = off_by_default(defaulted(arguments("a, b=None, c=False, d=0, e=True, *, f=None, g, h=False, i='', j=()")))
+    assert found == {"b", "c", "f", "h", "j"}
+
+
+def test_labels_are_given_by_trainers_unless_there_are_none_by_default():
+    assert off_by_default(defaulted(arguments("x, labels=None"))) == frozenset()
+    assert off_by_default(defaulted(arguments("x, labels=()"))) == {"labels"}
 
 
 def test_what_a_trainer_counts_for_its_loss_is_given():

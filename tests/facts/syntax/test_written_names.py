@@ -25,6 +25,7 @@ from torchperf_lint.facts.syntax.written_names import under, written_name
         ("name", ""),
         ("name + '_out'", ""),
         ("f'{name}'", ""),
+        ("f'{space}_{name}'", ""),
         ("'%s' % name", ""),
         ("n % 3", ""),
         ("prefix.format(i)", ""),

@@ -110,6 +110,10 @@ WORK = {
     "opens a file": (own("return Image.open(self.x[i])"), "`Own.__getitem__` calls `Image.open()` for each item"),
     "through a method": (NEITHER["opens a file through a method"], "`Own.__getitem__` calls `Image.open()`"),
     "transforms": (NEITHER["transforms"], "calls `self.transform()`"),
+    "a database": (
+        own('with self.x.begin() as rows:\n            return rows.get(f"row_{i}".encode())'),
+        "`Own.__getitem__` calls `self.x.begin()` for each item",
+    ),
     "files in folders": (NEITHER["files in folders"], "`ImageFolder` decodes a file for each item"),
     "a part of one": (
         made('Subset(torchvision.datasets.ImageFolder("data"), range(10))'),
@@ -162,6 +166,13 @@ def test_data_sets_that_work_for_each_item(code, reason):
     data = datasets.data_of(call)
     assert data is not None
     assert reason in (datasets.item_work(values, data, frame) or "")
+
+
+def test_a_text_becomes_bytes_without_work():
+    values, call, frame = loader_in(own('return self.x[f"row_{i}".encode()]'))
+    data = datasets.data_of(call)
+    assert data is not None
+    assert datasets.item_work(values, data, frame) is None
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,16 @@ def test_a_copy_of_tqdm_hands_on_what_it_is_given():
 
 def test_another_class_may_do_anything_with_it():
     assert value_of(OWN_BAR.format(name="Folded"), "batch").kind == "unknown"
+
+
+@pytest.mark.parametrize(("asked", "kind"), [("captions", "unknown"), ("pdb_id", "unknown"), ("mask", "batch")])
+def test_attributes_of_a_batch_may_be_texts_by_their_names(asked, kind):
+    step = f"""
+        from lightning import LightningModule
+
+        class Task(LightningModule):
+            def training_step(self, batch, batch_idx):
+                found = batch.{asked}
+                found.show()
+    """
+    assert value_of(step, f"batch.{asked}").kind == kind

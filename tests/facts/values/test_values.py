@@ -1536,6 +1536,25 @@ def test_buffers_whose_names_are_put_together_are_known_by_what_is_written_of_th
     check(norm, "found", kind, ANYWHERE)
 
 
+@pytest.mark.parametrize("name", ['f"{space}_{key}"', 'f"n_{key}"'])
+def test_an_attribute_that_is_set_by_its_name_is_no_buffer_whose_name_is_put_together(name):
+    model = f"""
+        class Model(nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.n_tokens = config.frames // 2
+
+            def register_scale(self, mean, std, space="data"):
+                for key, value in (("mean", mean), ("std", std)):
+                    self.register_buffer({name}, value)
+
+            def forward(self, x):
+                first = max(0, x.shape[1] - self.n_tokens)
+                return first
+    """
+    check(model, "first", "unknown", ANYWHERE)
+
+
 def test_numpys_indices_of_a_shape_are_numbers():
     helper = """
         def mark(masks):

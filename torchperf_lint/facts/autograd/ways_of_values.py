@@ -13,8 +13,9 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.autograd.networks import is_network
-from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.call_graph.index import FunctionKey, Thing
 from torchperf_lint.facts.call_graph.passed import by_place
+from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.literals import literal_of
@@ -45,6 +46,7 @@ _ASKS = frozenset("len print isinstance type str repr hasattr".split())
 _NUMBERS = frozenset(("float", "int", "bool"))
 _LOOKS = frozenset("shape dtype device ndim size dim numel indices".split())
 _OF_A_DISTRIBUTION = frozenset("mean loc mode probs logits".split())
+_DISTRIBUTIONS = "torch.distributions."
 _DISTRIBUTION = pattern(r"^(?:m|pi|\w*dist|\w*distribution|\w*distrib)$")
 _DETACHES = pattern(r"(?:(?:cpu|to|float)\([^()]*\)\.)*(?:detach\(\)|data\.)")
 """What may follow the one thing that a helper is given: `x.to("cpu").detach().numpy()`."""
@@ -169,7 +171,7 @@ class Ways:
             return []
         if name in _COMPARES:
             return []
-        goes_on = denoted.startswith(("torch.distributions.", "torch.nn.functional."))
+        goes_on = denoted.startswith((_DISTRIBUTIONS, "torch.nn.functional."))
         return [call] if goes_on or name in _PASSES else None
 
     def _of_list(self, name: ast.Name) -> list[ast.expr] | None:
@@ -200,12 +202,14 @@ class Ways:
     def _is_distribution(self, node: ast.expr) -> bool:
         """What draws without a graph: `Categorical(probs).sample()`, `dist.sample()`."""
         if isinstance(node, ast.Call):
-            return (self.file.denotes(node.func, self.site) or "").startswith("torch.distributions.")
+            return (self.file.denotes(node.func, self.site) or "").startswith(_DISTRIBUTIONS)
         if not isinstance(node, ast.Name):
             return False
         body = self.file.project.body(self.file.path)
         made = body.assigned_once(self.site.function, node.id, body.at(node)) if body is not None else None
-        return _DISTRIBUTION.search(node.id) is not None or (isinstance(made, ast.Call) and self._is_distribution(made))
+        if isinstance(made, ast.Call) and self._is_distribution(made):
+            return True
+        return _DISTRIBUTION.search(node.id) is not None and not self.file.project.once(_draws_with_a_graph)
 
     def _is_detached_by(self, call: ast.Call) -> bool:
         """Whether a function of the project detaches the one thing it is given: `to_numpy(action)`."""
@@ -253,3 +257,20 @@ def _holds(bound: ast.expr | None, value: ast.expr) -> bool:
 def _is_an_empty_list(value: ast.expr | None) -> bool:
     made = isinstance(value, ast.Call) and chain(value.func) == "list" and not value.args
     return made or (isinstance(value, ast.List) and not value.elts)
+
+
+def _draws_with_a_graph(project: Project) -> bool:
+    """Whether a distribution of the project draws by a `sample` of its own: that may pass gradients, torch's do not.
+
+    class TruncatedNormal(distributions.Normal):
+        def sample(self, clip=None):
+            return self._clamp(self.loc + noise)
+    """
+    index = project.index
+    drawing = (
+        Thing("class", path, number)
+        for path, outline in index.outlines.items()
+        for number, cls in enumerate(outline.classes)
+        if "sample" in cls.methods
+    )
+    return any(base.startswith(_DISTRIBUTIONS) for thing in drawing for base in index.external_bases(thing))

@@ -391,12 +391,19 @@ class Body:
 
     def self_assigned(self, function: int, attribute: str) -> list[tuple[ast.expr, bool]]:
         """(value, is registered) for each assignment of one attribute of `self`."""
+        return under(self._self_assigned_in(function), attribute)
+
+    def sets_itself(self, function: int, attribute: str) -> bool:
+        """Whether a method assigns an attribute of `self` under the name itself, not one that is put together."""
+        return attribute in self._self_assigned_in(function)
+
+    def _self_assigned_in(self, function: int) -> dict[str, list[tuple[ast.expr, bool]]]:
         if function not in self._self_assigned:
             table: dict[str, list[tuple[ast.expr, bool]]] = {}
             for name, value, registered in self.self_assignments(function):
                 table.setdefault(name, []).append((value, registered))
             self._self_assigned[function] = table
-        return under(self._self_assigned[function], attribute)
+        return self._self_assigned[function]
 
     def augmented(self, function: int) -> list[str]:
         """The chains a function changes by `+=` and the like, each with `[` at its end."""

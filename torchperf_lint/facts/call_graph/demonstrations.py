@@ -40,6 +40,7 @@ _COMMANDS = ("click", "fire", "hydra", "absl", "tyro", "typer", "simple_parsing"
 _TRAINS = (".backward", ".step", ".train", ".fit", ".run", ".learn", ".evaluate", ".generate", ".predict", ".launch")
 _DRAWS = frozenset({"torch.rand", "torch.randn", "torch.randint", "th.rand", "th.randn", "th.randint"})
 _READS = ("Loader", ".make", ".load", "open", "load_dataset", "imread", "read_csv", "from_pretrained")
+_CONFIGURATIONS = ("OmegaConf.", "omegaconf.", "yaml.", "json.", "toml.", "tomllib.")
 _DATA = frozenset({"__getitem__", "__iter__"})
 
 
@@ -100,8 +101,9 @@ class Demonstrations:
 
     @staticmethod
     def _draws(calls: Sequence[str]) -> bool:
-        """Whether numbers are drawn at random, and nothing is read."""
-        return any(callee in _DRAWS for callee in calls) and not any(callee.endswith(_READS) for callee in calls)
+        """Whether numbers are drawn at random, and nothing is read but how it is configured."""
+        reads = (callee for callee in calls if callee.endswith(_READS) and not callee.startswith(_CONFIGURATIONS))
+        return any(callee in _DRAWS for callee in calls) and not any(reads)
 
     def shows(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a call only shows or checks what its target does; of a method its class says more than that."""

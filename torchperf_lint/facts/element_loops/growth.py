@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.effects import statements
+from torchperf_lint.facts.element_loops.cut_elsewhere import cut_elsewhere
 from torchperf_lint.facts.element_loops.empty import begins_empty
 from torchperf_lint.facts.element_loops.grown_entries import entries_of, goes_through_entries, reads_entries
 from torchperf_lint.facts.files.source import Site, SourceFile
@@ -149,7 +150,7 @@ def _made_anew(file: SourceFile, site: Site, statement: ast.stmt, target: ast.ex
 def _from_call_to_call(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) -> Growth | None:
     """`self.x = torch.cat([self.x, y])`, or `self.x[name]`, in a function that runs every step."""
     held = target.value if isinstance(target, ast.Subscript) else target
-    if not isinstance(held, ast.Attribute) or chain(held.value) != "self":
+    if not isinstance(held, ast.Attribute) or chain(held.value) != "self" or cut_elsewhere(site, held.attr):
         return None
     top = file.enclosing(site.record.function).top
     written = ast.unparse(target)

@@ -33,6 +33,8 @@ _NO_STEP = pattern(
     re.IGNORECASE,
 )
 """What a cadence is for that is no step by the names in its test, whatever else stands there."""
+_REGULARIZES = pattern(r"(?:^|[_\W])reg(?:ulari[sz]e)?(?:_|\b)")
+"""A penalty now and then beside the steps, which takes one of its own: `if step % args.d_reg_every == 0:`."""
 
 
 class DelayedSteps:
@@ -64,7 +66,9 @@ class DelayedSteps:
             if last_part(call.callee) == "step" and self.training.is_action(path, call):
                 updating.setdefault(self._turn_around(path, call.region), set()).add(number)
         alone = {number for blocks in updating.values() if self._are_one_cadence(path, blocks) for number in blocks}
-        return [number for number, names in done.items() if names >= _A_STEP or number in alone]
+        steps = [number for number, names in done.items() if names >= _A_STEP or number in alone]
+        regions = self.index.outlines[path].regions
+        return [number for number in steps if not _REGULARIZES.search(regions[number].detail)]
 
     def _are_one_cadence(self, path: str, blocks: set[int]) -> bool:
         """Whether blocks that step the optimizers of a loop run in the same turns, which are told for nothing else."""

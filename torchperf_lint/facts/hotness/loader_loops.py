@@ -196,7 +196,8 @@ class LoaderLoops:
         """
         calls = self.calls.all_in(path, index)
         moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
-        parts = _OF_PARTS.search(self.index.outlines[path].regions[index].detail)
+        region = self.index.outlines[path].regions[index]
+        parts = _OF_PARTS.search(region.detail) or _OF_PARTS.search(region.iterable)  # a long loop's detail is cut
         if not moves or parts:
             return None
         trains = not self._evaluates(path, index) and self._takes_a_loss(path, index)

@@ -83,7 +83,7 @@ def is_single_turn(test: ast.expr) -> bool:
         left = left.func  # `trainer.get_num_updates() == 0`
     of_state = isinstance(left, ast.Subscript) and any(is_literal(left.slice, key) for key in ("step", "steps"))
     counter = "step" if of_state else name_of(left)  # `group["step"] == 0` of an optimizer
-    if not _COUNTER_NAME.search(counter) or _counts_parts(right):
+    if not _COUNTER_NAME.search(counter) or (_counts_parts(right) and not _OF_STEPS.search(counter)):
         return False
     if isinstance(right, ast.Constant) and isinstance(right.value, str | None):
         return False  # `padding_index == "last"`: a choice of the configuration; `index == None`: no counter is None
@@ -93,10 +93,13 @@ def is_single_turn(test: ast.expr) -> bool:
 
 
 def is_at_the_end(test: ast.expr) -> bool:
-    """`state.global_step >= state.max_steps`: training is over then."""
+    """`state.global_step >= state.max_steps`, or `max_steps - 1`: training is over then."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], _ABOVE):
         return False
-    return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(test.comparators[0])))
+    last = test.comparators[0]
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub) and isinstance(last.right, ast.Constant):
+        last = last.left
+    return bool(_COUNTER_NAME.search(name_of(test.left)) and _ALL_TURNS.search(name_of(last)))
 
 
 def is_among_the_first(test: ast.expr) -> bool:
@@ -164,6 +167,10 @@ def is_any_other_turn(test: ast.expr) -> bool | None:
 
 _STEP_NAME = pattern(r"(?:^|_)(?:step|iter|iteration|epoch|batch_idx|steps|iters|epochs)$", re.IGNORECASE)
 """Counters of steps, and the one of them that something is done at: `i` and `n` may count anything."""
+
+
+_OF_STEPS = pattern(r"(?:^|_)(?:steps?|iter|iteration)$")
+"""Counters that count no parts: `global_step in config.scaled_at_steps`."""
 
 
 def _counts_parts(node: ast.expr) -> bool:

@@ -51,7 +51,7 @@ class Guard(NamedTuple):
 
 _CADENCE_NAME = pattern(
     r"(?:^|_)(?:should|need|needs|do|is|to|can|will|would|time_to|ready_to)_(?:log|print|save|eval|evaluate|validate|vis|"
-    r"visuali[sz]e|plot|display|report|checkpoint|ckpt|dump|write|record|sync)(?:_|$)"
+    r"visuali[sz]e|plot|display|report|checkpoint|ckpt|dump|write|record|sync|gc|backup|snapshot|flush)(?:_|$)"
     r"|(?:^|_)(?:log|print|save|eval|val|report|display|vis|summary|ckpt|checkpoint|logging|refresh|sync|update)_"
     r"(?:this|now|freq|frequency|interval|every|step|steps|iter|iters|period|due|time)"
     r"|(?:^|_)(?:freq|interval|every|cadence|periodic)(?:_|$)|^_?check_frequency$"

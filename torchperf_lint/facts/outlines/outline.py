@@ -41,6 +41,7 @@ from torchperf_lint.facts.outlines.signatures import (
     parameters,
 )
 from torchperf_lint.facts.outlines.states import is_rare_case
+from torchperf_lint.facts.outlines.switched_off import switched_off
 from torchperf_lint.facts.outlines.turned_flags import is_seldom
 from torchperf_lint.facts.syntax import conditions
 from torchperf_lint.facts.syntax.chains import chain
@@ -263,7 +264,7 @@ class _Outliner:
         guard = guards.tests_itself(node.test) if context.function > 0 and name != "main" else None
         guard = guard or guards.guard(node.test) or self.flags.of(node.test, context.function)
         guard = guard or self.class_flags.of(node.test, self.class_of(context))
-        guard = guard or self.of_first_turns(node, context)
+        guard = guard or self.of_first_turns(node, context) or switched_off(node.test, self.text)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
         if guard is not None and guard.kind == "debug":

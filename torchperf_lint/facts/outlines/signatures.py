@@ -237,9 +237,11 @@ Defaults = Sequence[tuple[str, ast.expr]]
 
 
 def off_by_default(defaults: Defaults) -> frozenset[str]:
-    """The parameters whose default is None or False, and which a training step may leave there."""
+    """The parameters whose default is None, False or `()`, and which a training step may leave there."""
     off = [name for name, default in defaults if is_none(default) or is_false(default)]
-    return frozenset(name for name in off if not _LABELS.search(name) and name != _COUNTED_BY_TRAINER)
+    nothing = [name for name, default in defaults if isinstance(default, ast.Tuple) and not default.elts]
+    kept = frozenset(name for name in off if not _LABELS.search(name) and name != _COUNTED_BY_TRAINER)
+    return kept.union(nothing)
 
 
 def on_by_default(defaults: Defaults) -> dict[str, object]:

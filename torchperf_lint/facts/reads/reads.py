@@ -34,6 +34,7 @@ from torchperf_lint.facts.copies.round_trips import (
     is_packed,
 )
 from torchperf_lint.facts.copies.saved_at_once import saved_at_once
+from torchperf_lint.facts.copies.stored_by_others import stored_by_others
 from torchperf_lint.facts.copies.uploaded import uploaded_on
 from torchperf_lint.facts.copies.uploaded_by_callers import uploaded_here_or_before
 from torchperf_lint.facts.copies.uploaded_by_iterators import had_before
@@ -298,7 +299,8 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     acts = read.repeated is None and (is_an_action(reading.site) or sets_priorities(reading.site))
     back = comes_back_in_table(file, reading.site) or comes_back_as_picked(file, reading.site)
     stays = back or had_before(file, reading.site)  # it could have, here or there
-    given = is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)
+    site = reading.site
+    given = is_offered(read.hot) or is_an_array_result(site) or saved_at_once(file, site) or stored_by_others(site)
     if not acts and (stays or not ((given and read.repeated is None) or feeds_host_only(file, reading.site))):
         return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))

@@ -37,14 +37,14 @@ _ANY = r"(?:\d+|(?<=_)\w+|\w+(?=_))"
 
 
 def written_name(node: ast.expr | None) -> str:
-    """The text that names an attribute; nothing where no part of it is written out.
+    """The text that names an attribute; nothing where no letter or digit of it is written out: `f"{space}_{key}"`.
 
     `index_{}` of `f"index_{i}"`, `"index_%d" % i`, `"index_{}".format(i)` and `"index_" + str(i)`.
     """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     name = _put_together(node) if node is not None else ""
-    return name if name.replace("{}", "") else ""
+    return name if name.replace("{}", "").strip("_") else ""
 
 
 def _put_together(node: ast.expr) -> str:

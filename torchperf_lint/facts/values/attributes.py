@@ -17,6 +17,7 @@ from torchperf_lint.facts.values.added_to import added_before
 from torchperf_lint.facts.values.assigned_before import assigned_before
 from torchperf_lint.facts.values.compared_texts import is_mask_of_texts
 from torchperf_lint.facts.values.detected_boxes import BOXES, detected_boxes
+from torchperf_lint.facts.values.entries import holds_texts
 from torchperf_lint.facts.values.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.values.given_numbers import only_numbers_given
 from torchperf_lint.facts.values.learners_batch import of_learner
@@ -143,6 +144,8 @@ def _of_tensor(base: Value, name: str) -> Value:
         return Value("dtype", HOST)
     if name == api.BATCH_SIZES:
         return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
+    if holds_texts(name):
+        return UNKNOWN  # `batch.names`
     if SIZES.search(name):
         return PLAIN  # `instances.image_size`: what is moved may be a record of tensors and of their sizes
     # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.
@@ -268,7 +271,9 @@ def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, 
         methods = values.index.record(cls).methods.values()
         values.setting_methods[cls] = [index for index in methods if body.self_assignments(index)]
     found: list[tuple[int, ast.expr, bool]] = []
-    for index in values.setting_methods[cls]:
+    setting = values.setting_methods[cls]
+    # What is set under this very name is not what `register_buffer(f"mean_{key}", ...)` makes in another method.
+    for index in [index for index in setting if body.sets_itself(index, name)] or setting:
         found += [(index, value, buffer) for value, buffer in body.self_assigned(index, name)]
     return found[:6]
 

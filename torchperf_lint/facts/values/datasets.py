@@ -32,8 +32,11 @@ class Held(NamedTuple):
 _HEAVY = frozenset(
     "imread imdecode load_image read_image decode_image decode_jpeg default_loader open loadmat read_csv "
     "loadtxt decode tokenize encode encode_plus librosa dcmread resample resize crop augment transform "
-    "transforms VideoReader read_video imread_collection".split()
+    "transforms VideoReader read_video imread_collection begin".split()
 )
+"""What costs by its name; `begin` opens a transaction of a database, which the item is read in."""
+_BYTES = frozenset({"?.encode", "?.decode"})
+"""`f"{name}_{index}".encode()`: a text or bytes put together there, no tokenizer."""
 _HEAVY_LIBRARIES = (
     "PIL.",
     "cv2.",
@@ -276,7 +279,8 @@ def heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
         dotted = [thing.dotted for thing in things if thing.kind == "external" and "()." not in thing.dotted]
         if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS, *_GRIDS)) for name in dotted):
             return f"{call.callee}()".replace("[]", "[...]")
-        if last_part(call.callee) in _HEAVY and all(name.endswith("()") for name in dotted):
+        named = last_part(call.callee) in _HEAVY and call.callee not in _BYTES
+        if named and all(name.endswith("()") for name in dotted):
             return f"{call.callee}()"
     for call in calls if depth else ():
         for target in values.types.targets(key.path, key.index, call.callee):

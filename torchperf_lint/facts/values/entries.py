@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 _WORDS = pattern(
     r"^(?:\w+_)?(?:metas?|metadata|meta_?data|paths?|file_?names?|names?|texts?|captions?|sentences?|prompts?|"
-    r"transcripts?|words|uris?|urls?)$"
+    r"transcripts?|words|uris?|urls?|smiles|pdb_?ids?)$"
 )
-"""Keys of a batch under which texts and records are, which nothing makes a tensor of."""
+"""Keys and attributes of a batch under which texts and records are, which nothing makes a tensor of."""
 _ENTRIES = 8
 _WRITES = 6
 """How many of the values that are put under one key are looked at."""
+
+
+def holds_texts(key: str) -> bool:
+    """Whether what a batch has under a key, or as an attribute, are texts by its name: `batch["caption"]`."""
+    return _WORDS.search(key) is not None
 
 
 def named_entries(node: ast.Dict, items: list[Value]) -> tuple[tuple[str, Value], ...]:
@@ -84,7 +89,7 @@ def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> 
         return None
     key = node.slice.value  # type: ignore[attr-defined]
     if base.kind in ("batch", "tensor"):
-        return UNKNOWN if _WORDS.search(key) else _moved_entry(values, node, key, base, frame)
+        return UNKNOWN if holds_texts(key) else _moved_entry(values, node, key, base, frame)
     if base.kind != "sequence":
         return None
     if isinstance(node.value, ast.Attribute) and (kept := entry_of_attribute(values, node, base, frame)) is not None:
