@@ -118,11 +118,11 @@ class CpuCopyInHotLoop(SourceRule):
     An agent that hands its action to an environment needs it on the host, and so do a replay memory that is given
     priorities for the samples that it has drawn (`memory.update_priorities(rows, errors.cpu().numpy())`), an algorithm
     that runs there only, as `scipy.optimize.linear_sum_assignment`, a library that knows no device, a plot
-    (`plt.imshow(x.cpu())`), a file that every turn writes (`np.save(path, features)`), a store that another object keeps
-    (`self.saver.store[rows] = x.cpu()`), and who asks a public method, or
-    a helper that runs without gradients, for an array (`return out.cpu().numpy()`): such a copy is only `possible`. So
-    is one in an operation that nothing in the project calls, in a hook or an autograd function, and where the step that
-    calls it stands in another file, in a class that is no kin: what is copied may be what it has asked for.
+    (`plt.imshow(x.cpu())`), a file that every turn writes (`np.save(path, features)`), another object's store
+    (`self.saver.store[rows] = x.cpu()`), and who asks a public method, or a helper that runs without gradients, for an
+    array (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in the
+    project calls, in a hook or an autograd function, and where the step that calls it stands in another file, in a
+    class that is no kin: what is copied may be what it has asked for.
     An attribute that is put to the host where it stays (`self.table = self.table.cpu()`) is copied once, and silent.
     What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
