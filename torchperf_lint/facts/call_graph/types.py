@@ -68,16 +68,37 @@ class Types:
         return found
 
     def _by_its_head(self, path: str, function: int, head: str, parts: tuple[str, ...]) -> tuple[Thing, ...] | None:
-        """What a chain denotes that its head alone settles, as most do: nothing known, a library's, or no more parts.
+        """What a chain denotes that is settled by what its parts are known for, as most are: nothing, a library's.
 
-        None where its parts are of the project, or the head has not settled.
+        None where it has to be worked out.
         """
         found = self.name(path, function, head)
         if ("name", path, function, head) not in self._kept.settled:
             return None
-        if not parts or not found:
-            return found
-        return in_library(found[0].dotted, parts) if len(found) == 1 and found[0].kind == "external" else None
+        for number, part in enumerate(parts):
+            if not found:
+                return ()
+            if len(found) > 1:
+                return None
+            if found[0].kind == "external":
+                return in_library(found[0].dotted, parts[number:])
+            known = self._own_attribute(found[0], part) if part not in GIVING_ITSELF else None
+            if known is None:
+                return None
+            found = known
+        return found
+
+    def _own_attribute(self, thing: Thing, part: str) -> tuple[Thing, ...] | None:
+        """What an attribute of a class's is, where that has settled or is a method of its own; else None."""
+        if thing.kind not in ("class", "instance") or not part.startswith(".") or part in OTHER_CONSTRUCTORS:
+            return None
+        key = ("attribute", thing.path, thing.index, part[1:])
+        found = self._kept.settled.get(key)
+        if found is None:
+            method = self.index.record(thing).methods.get(part[1:])
+            if method is not None and not _is_property(self.index.outlines[thing.path].functions[method]):
+                found = self._kept.settled[key] = (Thing("function", thing.path, method),)
+        return found
 
     def _find_things(self, asked: tuple[str, int, str]) -> tuple[Thing, ...]:
         path, function, chain = asked
@@ -118,10 +139,23 @@ class Types:
         found = self._kept.settled.get(key)
         if found is not None:
             return found
-        if not function and (0, name) not in self.bindings(path):  # defined, imported or built in
+        if not self._is_bound(path, function, name):
             found = self._kept.settled[key] = self._name(key)
             return found
         return self._kept.answer(key, key, self._name)
+
+    def _is_bound(self, path: str, function: int, name: str) -> bool:
+        """Whether a name stands for what something else denotes, or is given; others are defined, imported, built in,
+        or a method's own object."""
+        functions, bindings = self.index.outlines[path].functions, self.bindings(path)
+        while function >= 0:
+            record = functions[function]
+            if name == _own_object(record):
+                return False
+            if (function, name) in bindings or any(parameter.name == name for parameter in record.parameters):
+                return True
+            function = record.parent
+        return False
 
     def _name(self, asked: tuple[str, str, int, str]) -> tuple[Thing, ...]:
         _, path, function, name = asked
@@ -148,8 +182,7 @@ class Types:
         return self._locals[path]
 
     def _local(self, path: str, scope: int, record: Function, name: str) -> tuple[Thing, ...] | None:
-        own = record.parameters[0].name if record.class_index >= 0 and record.parameters else None
-        if name == own and "staticmethod" not in record.decorators:
+        if name == _own_object(record):
             kind = "class" if "classmethod" in record.decorators else "instance"
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
@@ -305,7 +338,7 @@ class Types:
             method = self.index.record(cls).methods.get(name)
             if method is not None:
                 record = self.index.outlines[cls.path].functions[method]
-                if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
+                if _is_property(record):
                     return self.returned(FunctionKey(cls.path, method))
                 return (Thing("function", cls.path, method),)
             found.extend(self._field(cls, name))
@@ -352,7 +385,7 @@ class Types:
         return found
 
     def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
-        if last_part(callee) not in self.index.callable_names and not callee.endswith((")", "]")):
+        if not callee.endswith((")", "]")) and not self.index.may_be_own(callee):
             return []
         found: list[FunctionKey] = []
         for thing in self.things(path, function, callee):
@@ -399,6 +432,18 @@ _VAGUE = ("builtins.", "typing.", "collections.")
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
+
+
+def _own_object(function: Function) -> str | None:
+    """The name by which a method calls the object, or the class, that it is of."""
+    if function.class_index < 0 or not function.parameters or "staticmethod" in function.decorators:
+        return None
+    return function.parameters[0].name
+
+
+def _is_property(function: Function) -> bool:
+    decorators = function.decorators
+    return "property" in decorators or any(name.endswith("cached_property") for name in decorators)
 
 
 def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:

@@ -211,6 +211,10 @@ class SourceFile:
                 return True
         return False
 
+    def mentioned(self, triggers: tuple[str, ...]) -> frozenset[str]:
+        """Those of many triggers that the text holds, all rules' at once."""
+        return self._parts.held(triggers)
+
     @cached_property
     def _parts(self) -> TextParts:
         return TextParts(self.text, self.project.once(_vocabulary))

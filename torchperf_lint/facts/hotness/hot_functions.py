@@ -60,7 +60,7 @@ class HotFunctions:
         table: dict[FunctionKey, list[CallSite]] = {}
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
-                if last_part(call.callee) not in self.index.callable_names:
+                if not self.index.may_be_own(call.callee):
                     continue
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
 _WORD = re.compile(r"\w+", re.ASCII)
@@ -25,10 +26,19 @@ class Vocabulary(dict[str, set[str]]):
     def __init__(self) -> None:
         super().__init__()
         self._words: set[str] = set()
+        self._sought: dict[str, set[str]] = {}
+        """Word -> what is sought and in it; of most words nothing is."""
 
     def __missing__(self, sought: str) -> set[str]:
-        found = self[sought] = {word for word in self._words if sought in word}
+        found = self[sought] = set()
+        self._take(sought, self._words)
         return found
+
+    def _take(self, sought: str, words: Iterable[str]) -> None:
+        holding = [word for word in words if sought in word]
+        self[sought].update(holding)
+        for word in holding:
+            self._sought.setdefault(word, set()).add(sought)
 
     def words(self, text: str) -> set[str]:
         """The runs of ASCII letters, digits and `_` of a text, each once."""
@@ -36,10 +46,17 @@ class Vocabulary(dict[str, set[str]]):
         new = found - self._words
         self._words |= new
         joined = " ".join(new)
-        for sought, words in self.items():
+        for sought in self:
             if sought in joined:
-                words.update(word for word in new if sought in word)
+                self._take(sought, new)
         return found
+
+    def sought_in(self, words: set[str], sought: Iterable[str]) -> Iterator[str]:
+        """Those of what is sought that are in one of the words."""
+        for one in sought:
+            self[one]  # noqa: B018 -- sought from now on
+        found = {one for word in self._sought.keys() & words for one in self._sought[word]}
+        return (one for one in sought if one in found or not one)
 
 
 class TextParts:
@@ -59,6 +76,12 @@ class TextParts:
                 return True
         return sought in (self._called if called else self._text)
 
+    def held(self, asked: tuple[str, ...]) -> frozenset[str]:
+        """Those of many that the text holds: few are left to be looked for one by one."""
+        by_word = _by_longest_word(asked)
+        found = self._vocabulary.sought_in(self._words, by_word)
+        return frozenset(one for word in found for one in by_word[word] if one in self)
+
     @cached_property
     def _called(self) -> str:
         """What stands before each bracket, back to a blank: a twentieth of the text."""
@@ -74,3 +97,13 @@ def _parts(sought: str) -> tuple[list[str], bool]:
     """
     words = sorted(_WORD.findall(sought), key=len, reverse=True)
     return words, sought.endswith("(") and sought.count("(") == 1 and " " not in sought
+
+
+@lru_cache(16)
+def _by_longest_word(asked: tuple[str, ...]) -> dict[str, list[str]]:
+    """The longest word of each that is sought -> all that have it; empty for those without a word."""
+    found: dict[str, list[str]] = {}
+    for one in asked:
+        words, _ = _parts(one)
+        found.setdefault(words[0] if words else "", []).append(one)
+    return found
