@@ -73,12 +73,8 @@ class Recorded(NamedTuple):
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
-    if stays_on_host(file):
-        return  # small networks, for which a graph costs next to nothing
     records = _beside_endings(file)
-    if not records or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)) or may_freeze(file.text):
-        return
-    trains = any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
+    trains = bool(records) and any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
     for found in file.calls_among(records):
         site = replace(found, hot=_seldom_seen(file, found, trains)) if found.hot is None else found
         if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not _is_given(site.call):
@@ -88,6 +84,8 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         if site.hot.kind == "eval" and grad_mode.is_left_to_callers(FunctionKey(file.path, site.function)):
             continue
+        if file.once(_records_little):
+            return  # asked last, as it takes the longest
         # What thrown_graphs.py tells of is left to it; of evaluation it tells nothing.
         told = found.hot is not None and site.hot.kind != "eval" and _at_once(file, site)
         if told or not runs_a_network(file, site):
@@ -101,6 +99,12 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
         guessed = found.hot is None and may_be_off_by_name(file.project, FunctionKey(file.path, site.function))
         if not guessed and not model_switches_off(file, site) and not keeps(file, site):
             yield Recorded(site, min(ends), bool(ways.lines), only_its_name_tells(file, site))
+
+
+def _records_little(file: SourceFile) -> bool:
+    """Whether graphs may be switched off out of sight in a file, or are of small networks and cost next to nothing."""
+    frozen = file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text) is not None
+    return frozen or may_freeze(file.text) or stays_on_host(file)
 
 
 def _beside_endings(file: SourceFile) -> list[Call]:

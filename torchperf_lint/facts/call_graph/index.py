@@ -352,6 +352,11 @@ class Index:
         return name in (self._called_of_others if "." in callee else self._called_by_themselves)
 
     @cached_property
+    def own_callees(self) -> frozenset[str]:
+        """The chains of all calls that may run something of the project."""
+        return frozenset(filter(self.may_be_own, self.callees))
+
+    @cached_property
     def _called_by_themselves(self) -> frozenset[str]:
         """The names that may stand for something to call: what is defined, imported, bound or a parameter."""
         functions = (function for outline in self.outlines.values() for function in outline.functions)

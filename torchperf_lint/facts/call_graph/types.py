@@ -21,7 +21,6 @@ from torchperf_lint.facts.call_graph.library_chains import (
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
-from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.fixpoint import Fixpoint
 from torchperf_lint.patterns import pattern
 
@@ -42,6 +41,7 @@ class Types:
         self._kept: Fixpoint[Any, tuple[Thing, ...]] = Fixpoint(())
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._bound: dict[str, set[tuple[int, str]]] = {}
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
@@ -145,17 +145,23 @@ class Types:
         return self._kept.answer(key, key, self._name)
 
     def _is_bound(self, path: str, function: int, name: str) -> bool:
-        """Whether a name stands for what something else denotes, or is given; others are defined, imported, built in,
-        or a method's own object."""
-        functions, bindings = self.index.outlines[path].functions, self.bindings(path)
-        while function >= 0:
-            record = functions[function]
-            if name == _own_object(record):
-                return False
-            if (function, name) in bindings or any(parameter.name == name for parameter in record.parameters):
-                return True
-            function = record.parent
-        return False
+        """Whether a name may stand for what something else denotes, or is given.
+
+        Others are defined, imported, built in, or what a method calls its own object.
+        """
+        functions, bound = self.index.outlines[path].functions, self._bound_names(path)
+        while function >= 0 and (function, name) not in bound:
+            function = functions[function].parent
+        return function >= 0
+
+    def _bound_names(self, path: str) -> set[tuple[int, str]]:
+        """(function, name) of what a file binds and of all parameters but those for a method's own object."""
+        if path not in self._bound:
+            bound = self._bound[path] = set(self.bindings(path))
+            for number, function in enumerate(self.index.outlines[path].functions):
+                bound.update([(number, parameter.name) for parameter in function.parameters])
+                bound.discard((number, _own_object(function)))
+        return self._bound[path]
 
     def _name(self, asked: tuple[str, str, int, str]) -> tuple[Thing, ...]:
         _, path, function, name = asked
@@ -434,10 +440,10 @@ _BUILTINS = frozenset(
 )
 
 
-def _own_object(function: Function) -> str | None:
-    """The name by which a method calls the object, or the class, that it is of."""
+def _own_object(function: Function) -> str:
+    """The name by which a method calls the object, or the class, that it is of; empty where it has none."""
     if function.class_index < 0 or not function.parameters or "staticmethod" in function.decorators:
-        return None
+        return ""
     return function.parameters[0].name
 
 

@@ -58,9 +58,10 @@ class HotFunctions:
     def callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
         """Function -> where the project calls it, in sorted order."""
         table: dict[FunctionKey, list[CallSite]] = {}
+        own = self.index.own_callees
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
-                if not self.index.may_be_own(call.callee):
+                if call.callee not in own:
                     continue
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:

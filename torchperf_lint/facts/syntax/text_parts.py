@@ -54,7 +54,7 @@ class Vocabulary(dict[str, set[str]]):
     def sought_in(self, words: set[str], sought: Iterable[str]) -> Iterator[str]:
         """Those of what is sought that are in one of the words."""
         for one in sought:
-            self[one]  # noqa: B018 -- sought from now on
+            self[one]  # sought from now on
         found = {one for word in self._sought.keys() & words for one in self._sought[word]}
         return (one for one in sought if one in found or not one)
 
