@@ -156,9 +156,11 @@ class _Runner:
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []
         ours = not computes_without_torch(file.project, name) and not is_for_another_device(name)
-        mentioned = file.mentioned(self.triggers) if ours else frozenset()
+        likely = file.may_mention(self.triggers) if ours else frozenset()
         for rule in self.rules:
-            if rule.code not in ignored and not mentioned.isdisjoint(rule.triggers):
+            if rule.code in ignored or likely.isdisjoint(rule.triggers):
+                continue
+            if file.mentions(rule.triggers):
                 found += [_weighed(finding, file) for finding in self._checked(rule, file, result)]
         self._keep(file, found, ignored, result)
         if result.findings:

@@ -214,9 +214,11 @@ class SourceFile:
                 return True
         return False
 
-    def mentioned(self, triggers: tuple[str, ...]) -> frozenset[str]:
-        """Those of many triggers that the text holds, all rules' at once."""
-        return self._parts.held(triggers)
+    def may_mention(self, triggers: tuple[str, ...]) -> frozenset[str]:
+        """Those of many triggers that the text may hold, by their words: quick to tell of all rules' at once."""
+        likely = self._parts.likely(triggers)
+        self._mentioned |= {trigger: False for trigger in triggers if trigger not in likely}
+        return likely
 
     @cached_property
     def _parts(self) -> TextParts:

@@ -1,6 +1,6 @@
 """What is sought in a text without going through all of it.
 
-Some 380 triggers are sought in every file, and most are in few. A text is asked for the words of a trigger first;
+Some 390 triggers are sought in every file, and most are in few. A text is asked for the words of a trigger first;
 only where they are all found, for the trigger itself.
 """
 
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 _WORD = re.compile(r"\w+", re.ASCII)
 _IN_WORDS = f"{string.ascii_letters}{string.digits}_".encode()
 _WORDS_ONLY = bytes(sign if sign in _IN_WORDS else ord(" ") for sign in range(256))
 """For `bytes.translate`, which takes a thirtieth of the time of `str.translate`."""
+_SHORT = 2
+"""Letters of what is in words of almost any text."""
 
 
-class Vocabulary(dict[str, set[str]]):
-    """What is sought, a word or a part of one -> the words that hold it, of all texts that were asked so far.
+class Vocabulary(dict[str, list[str]]):
+    """A word of the texts that were asked so far -> the parts of words that are sought and in it, if any are.
 
     The files of a project share most of their words: each is looked through once, and not once for each file.
     """
@@ -26,19 +29,9 @@ class Vocabulary(dict[str, set[str]]):
     def __init__(self) -> None:
         super().__init__()
         self._words: set[str] = set()
-        self._sought: dict[str, set[str]] = {}
-        """Word -> what is sought and in it; of most words nothing is."""
-
-    def __missing__(self, sought: str) -> set[str]:
-        found = self[sought] = set()
-        self._take(sought, self._words)
-        return found
-
-    def _take(self, sought: str, words: Iterable[str]) -> None:
-        holding = [word for word in words if sought in word]
-        self[sought].update(holding)
-        for word in holding:
-            self._sought.setdefault(word, set()).add(sought)
+        self.sought: set[str] = set()
+        """Parts of words; none is left out again."""
+        self._asked: set[tuple[str, ...]] = set()
 
     def words(self, text: str) -> set[str]:
         """The runs of ASCII letters, digits and `_` of a text, each once."""
@@ -46,17 +39,28 @@ class Vocabulary(dict[str, set[str]]):
         new = found - self._words
         self._words |= new
         joined = " ".join(new)
-        for sought in self:
-            if sought in joined:
-                self._take(sought, new)
+        for part in self.sought:
+            if part in joined:
+                self._take(part, new)
         return found
 
-    def sought_in(self, words: set[str], sought: Iterable[str]) -> Iterator[str]:
-        """Those of what is sought that are in one of the words."""
-        for one in sought:
-            self[one]  # sought from now on
-        found = {one for word in self._sought.keys() & words for one in self._sought[word]}
-        return (one for one in sought if one in found or not one)
+    def seek(self, asked: tuple[str, ...]) -> None:
+        """Look for the parts of words in what is asked from now on."""
+        if asked in self._asked:
+            return
+        self._asked.add(asked)
+        for part in {part for one in _parts(asked) for part in one.of_words} - self.sought:
+            self.sought.add(part)
+            self._take(part, self._words)
+
+    def _take(self, part: str, words: Iterable[str]) -> None:
+        for word in words:
+            if part in word:
+                self.setdefault(word, []).append(part)
+
+    def sought_in(self, words: set[str]) -> set[str]:
+        """What is sought by now and in one of the words."""
+        return {part for word in self.keys() & words for part in self[word]}
 
 
 class TextParts:
@@ -66,21 +70,25 @@ class TextParts:
         self._text = text
         self._vocabulary = vocabulary
         self._words = vocabulary.words(text)
+        self._in_words: set[str] = set()
+        self._sought = 0
+        """How many parts of words were sought when it was seen which are there."""
 
     def __contains__(self, sought: str) -> bool:
-        words, called = _parts(sought)
-        for word in words:
-            if self._vocabulary[word].isdisjoint(self._words):
-                return False
-            if word == sought:
-                return True
-        return sought in (self._called if called else self._text)
+        return sought in self.likely((sought,)) and self.holds(sought)
 
-    def held(self, asked: tuple[str, ...]) -> frozenset[str]:
-        """Those of many that the text holds: few are left to be looked for one by one."""
-        by_word = _by_longest_word(asked)
-        found = self._vocabulary.sought_in(self._words, by_word)
-        return frozenset(one for word in found for one in by_word[word] if one in self)
+    def likely(self, asked: tuple[str, ...]) -> frozenset[str]:
+        """Those of several that the text may hold, as it has all of their words: of the others it holds none."""
+        self._vocabulary.seek(asked)
+        if self._sought < len(self._vocabulary.sought):
+            self._in_words, self._sought = self._vocabulary.sought_in(self._words), len(self._vocabulary.sought)
+        has_words, has_parts = self._words.issuperset, self._in_words.issuperset
+        return frozenset([one.sought for one in _parts(asked) if has_words(one.words) and has_parts(one.of_words)])
+
+    def holds(self, likely: str) -> bool:
+        """Whether the text holds what is likely."""
+        ((_, _, of_words, called),) = _parts((likely,))
+        return of_words == (likely,) or likely in (self._called if called else self._text)
 
     @cached_property
     def _called(self) -> str:
@@ -89,21 +97,26 @@ class TextParts:
         return "".join(f"{part}(" for part in before)
 
 
+class _Parts(NamedTuple):
+    """What is sought, and the words in it."""
+
+    sought: str
+    words: tuple[str, ...]
+    """Those with something else on both sides: a text has them as they are."""
+    of_words: tuple[str, ...]
+    """Those at an end, which may go on in a text; very short ones, which are in any text, are left out."""
+    is_called: bool
+    """Whether it ends where arguments begin: `.item(`, `torch.arange(`."""
+
+
 @lru_cache(4096)
-def _parts(sought: str) -> tuple[list[str], bool]:
-    """The words in what is sought, the longest first, as few texts hold it.
-
-    And whether it ends where arguments begin: `.item(`, `torch.arange(`.
-    """
-    words = sorted(_WORD.findall(sought), key=len, reverse=True)
-    return words, sought.endswith("(") and sought.count("(") == 1 and " " not in sought
+def _parts(asked: tuple[str, ...]) -> list[_Parts]:
+    return [_parts_of_one(sought) for sought in asked]
 
 
-@lru_cache(16)
-def _by_longest_word(asked: tuple[str, ...]) -> dict[str, list[str]]:
-    """The longest word of each that is sought -> all that have it; empty for those without a word."""
-    found: dict[str, list[str]] = {}
-    for one in asked:
-        words, _ = _parts(one)
-        found.setdefault(words[0] if words else "", []).append(one)
-    return found
+def _parts_of_one(sought: str) -> _Parts:
+    found = [(match.group(), 0 < match.start() and match.end() < len(sought)) for match in _WORD.finditer(sought)]
+    words = tuple(word for word, whole in found if whole)
+    of_words = tuple(word for word, whole in found if not whole and (len(word) > _SHORT or word == sought))
+    called = sought.endswith("(") and sought.count("(") == 1 and " " not in sought
+    return _Parts(sought, words, of_words, called)
