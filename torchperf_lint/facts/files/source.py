@@ -241,7 +241,7 @@ class SourceFile:
 
     def hot_calls(self, *names: str) -> Iterator[Site]:
         """The hot calls of functions and methods with one of these names, in order."""
-        for record in self._named(names):
+        for record in self.calls_named(*names):
             hot = self.project.hotness.of_region(self.path, record.region)
             if hot is not None and (site := self._site(record, hot)) is not None:
                 yield site
@@ -249,7 +249,7 @@ class SourceFile:
     def served_calls(self, *names: str) -> Iterator[Site]:
         """The calls with one of these names that run once for each request, in code that is not known to be hot."""
         hotness = self.project.hotness
-        for record in self._named(names):
+        for record in self.calls_named(*names):
             if hotness.of_region(self.path, record.region) is None:
                 hot = hotness.served.at(self.path, record.region)
                 if hot is not None and (site := self._site(record, hot)) is not None:
@@ -258,7 +258,7 @@ class SourceFile:
     def looped_calls(self, *names: str) -> Iterator[Site]:
         """The calls with one of these names that a loop repeats, in code that is not known to be hot."""
         hotness, functions = self.project.hotness, self.outline.functions
-        for record in self._named(names):
+        for record in self.calls_named(*names):
             if SETS_UP_OR_TELLS.search(functions[record.function].name):
                 continue
             if hotness.around.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:
@@ -271,7 +271,7 @@ class SourceFile:
         imports = self.outline.imports.items()
         lasts = {name.rpartition(".")[2] for name in dotted}
         names = lasts | {bound for bound, full in imports if full.rpartition(".")[2] in lasts}
-        yield from self.calls_among(record for record in self._named(tuple(names)) if self._is_of(record, dotted))
+        yield from self.calls_among(record for record in self.calls_named(*names) if self._is_of(record, dotted))
 
     def _is_of(self, record: Call, dotted: tuple[str, ...]) -> bool:
         thing = self.project.types.thing(self.path, record.function, record.callee)
@@ -284,7 +284,13 @@ class SourceFile:
             if site is not None:
                 yield site
 
-    def _named(self, names: tuple[str, ...]) -> list[Call]:
+    @property
+    def called_names(self) -> Iterable[str]:
+        """The last names of all that the file calls, each once."""
+        return self._calls_by_name.keys()
+
+    def calls_named(self, *names: str) -> list[Call]:
+        """The calls of functions and methods with one of these names, in order, wherever they stand."""
         found = [call for name in names for call in self._calls_by_name.get(name, ())]
         return sorted(found, key=_PLACE) if len(found) > 1 else found
 

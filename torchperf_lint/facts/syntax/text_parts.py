@@ -115,7 +115,7 @@ def _parts(asked: tuple[str, ...]) -> list[_Parts]:
 
 
 def _parts_of_one(sought: str) -> _Parts:
-    found = [(match.group(), 0 < match.start() and match.end() < len(sought)) for match in _WORD.finditer(sought)]
+    found = [(match.group(), match.start() > 0 and match.end() < len(sought)) for match in _WORD.finditer(sought)]
     words = tuple(word for word, whole in found if whole)
     of_words = tuple(word for word, whole in found if not whole and (len(word) > _SHORT or word == sought))
     called = sought.endswith("(") and sought.count("(") == 1 and " " not in sought
