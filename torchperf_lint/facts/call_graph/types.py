@@ -41,7 +41,6 @@ class Types:
         self._kept: Fixpoint[Any, tuple[Thing, ...]] = Fixpoint(())
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
-        self._bound: dict[str, set[tuple[int, str]]] = {}
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
@@ -139,29 +138,13 @@ class Types:
         found = self._kept.settled.get(key)
         if found is not None:
             return found
-        if not self._is_bound(path, function, name):
+        # Defined, imported or built in; or what a method calls its own object.
+        if name == _own_object(self.index.outlines[path].functions[function]) or (
+            not function and (0, name) not in self.bindings(path)
+        ):
             found = self._kept.settled[key] = self._name(key)
             return found
         return self._kept.answer(key, key, self._name)
-
-    def _is_bound(self, path: str, function: int, name: str) -> bool:
-        """Whether a name may stand for what something else denotes, or is given.
-
-        Others are defined, imported, built in, or what a method calls its own object.
-        """
-        functions, bound = self.index.outlines[path].functions, self._bound_names(path)
-        while function >= 0 and (function, name) not in bound:
-            function = functions[function].parent
-        return function >= 0
-
-    def _bound_names(self, path: str) -> set[tuple[int, str]]:
-        """(function, name) of what a file binds and of all parameters but those for a method's own object."""
-        if path not in self._bound:
-            bound = self._bound[path] = set(self.bindings(path))
-            for number, function in enumerate(self.index.outlines[path].functions):
-                bound.update([(number, parameter.name) for parameter in function.parameters])
-                bound.discard((number, _own_object(function)))
-        return self._bound[path]
 
     def _name(self, asked: tuple[str, str, int, str]) -> tuple[Thing, ...]:
         _, path, function, name = asked
@@ -391,7 +374,7 @@ class Types:
         return found
 
     def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
-        if not callee.endswith((")", "]")) and not self.index.may_be_own(callee):
+        if callee not in self.index.own_callees and not self._may_run(callee):
             return []
         found: list[FunctionKey] = []
         for thing in self.things(path, function, callee):
@@ -404,6 +387,10 @@ class Types:
                 key = self.index.method(base, callee[8:]) if base.kind == "class" else None
                 found.extend([key] if key else [])
         return found if len(found) < 2 else list(dict.fromkeys(found))
+
+    def _may_run(self, callee: str) -> bool:
+        """Whether something of the project may be called by a chain that no call of the project is written by."""
+        return callee.endswith((")", "]")) or self.index.may_be_own(callee)
 
     def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
         """What a call may run: of its own methods any override; of another object's, where there are few."""
