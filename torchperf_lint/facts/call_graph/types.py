@@ -176,11 +176,7 @@ class Types:
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
-            one = bound[0].value if len(bound) == 1 else None  # most names
-            if one is not None:
-                found = _unique(self.bound_to(path, scope, one))
-            else:
-                found = _unique(t for b in bound for t in self.bound_to(path, scope, b.value))
+            found = self._bound_to_any(path, scope, name, bound)
             if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
                 return found
         for parameter in record.parameters:
@@ -193,6 +189,16 @@ class Types:
             if index is not None:
                 return (Thing("function", path, index),)
         return None
+
+    def _bound_to_any(self, path: str, scope: int, name: str, bound: list[Binding]) -> tuple[Thing, ...]:
+        """What the values stand for that a name is bound to; `x = x.to(device)` is nothing where nothing else is."""
+        others = [b.value for b in bound if not (b.value.startswith(name) and split(b.value)[0] == name)]
+        found = self.bound_to(path, scope, others[0]) if len(others) == 1 else ()  # most names
+        if len(others) > 1:
+            found = _unique(t for value in others for t in self.bound_to(path, scope, value))
+        if not found or len(others) == len(bound):
+            return _unique(found)
+        return _unique(t for b in bound for t in self.bound_to(path, scope, b.value))
 
     def _nested_functions(self, path: str) -> dict[tuple[int, str], int]:
         """(function around it, name) -> the first function defined so."""
