@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.device_mentions import mentions_device
 from torchperf_lint.facts.call_graph.module_files import ModuleFiles
 from torchperf_lint.facts.call_graph.mro import resolution_order
+from torchperf_lint.facts.call_graph.own_names import OwnNames
 from torchperf_lint.facts.outlines.records import Call, Class, Function, Outline
 from torchperf_lint.facts.syntax.canonical import canonical
 from torchperf_lint.facts.syntax.chains import last_part
@@ -341,43 +342,10 @@ class Index:
             self._set_from_outside[path] = frozenset(outside)
         return self._set_from_outside[path]
 
-    def may_be_own(self, callee: str) -> bool:
-        """Whether a call may run something of the project, by what its chain ends in.
-
-        More than half of all calls end in another name, of a library's or of Python's own.
-        """
-        name = last_part(callee)
-        if callee.endswith((")", "]")):
-            return name in self._called_by_themselves or name in self._called_of_others
-        return name in (self._called_of_others if "." in callee else self._called_by_themselves)
-
     @cached_property
-    def own_callees(self) -> frozenset[str]:
-        """The chains of all calls that may run something of the project."""
-        return frozenset(filter(self.may_be_own, self.callees))
-
-    @cached_property
-    def _called_by_themselves(self) -> frozenset[str]:
-        """The names that may stand for something to call: what is defined, imported, bound or a parameter."""
-        functions = (function for outline in self.outlines.values() for function in outline.functions)
-        taken = {parameter.name for function in functions for parameter in function.parameters}
-        return frozenset(self._defined_or_imported | taken | {name for name in self.bound_chains if "." not in name})
-
-    @cached_property
-    def _called_of_others(self) -> frozenset[str]:
-        """The names of what may be called of an object or a module: what is defined, imported, or bound there."""
-        modules = {b.target for outline in self.outlines.values() for b in outline.bindings if not b.function}
-        set_there = {target.rpartition(".")[2] for target in self.bound_chains if "." in target}
-        return frozenset(self._defined_or_imported | modules | set_there | {*LOADING})
-
-    @cached_property
-    def _defined_or_imported(self) -> frozenset[str]:
-        found: set[str] = set()
-        for outline in self.outlines.values():
-            found.update(outline.imports)
-            found.update(cls.name for cls in outline.classes)
-            found.update(function.name for function in outline.functions)
-        return frozenset(found)
+    def own_names(self) -> OwnNames:
+        """What tells calls that may run something of the project from those of libraries."""
+        return OwnNames(self.outlines, self.callees, LOADING)
 
     @cached_property
     def attributes_of_others(self) -> frozenset[str]:

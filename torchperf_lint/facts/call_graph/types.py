@@ -19,16 +19,13 @@ from torchperf_lint.facts.call_graph.library_chains import (
     one_further,
 )
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
+from torchperf_lint.facts.call_graph.targets import Targets
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
 from torchperf_lint.fixpoint import Fixpoint
-from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.call_graph.given_functions import GivenFunctions
-
-FEW_OVERRIDES = 4
-"""A call through a base class with more overrides than this says nothing about any one of them."""
 
 
 class Types:
@@ -44,8 +41,8 @@ class Types:
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
-        self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self.modules = ModuleClasses(self)
+        self.targets = Targets(self).of
 
     def things(self, path: str, function: int, chain: str) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
@@ -371,60 +368,8 @@ class Types:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
         return self.modules.holds(thing)
 
-    def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
-        """The project functions that a call may run, overrides in subclasses included."""
-        key = (path, function, callee)
-        found = self._targets.get(key)
-        if found is None:
-            found = self._targets[key] = self._find_targets(path, function, callee)
-        return found
-
-    def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
-        if callee not in self.index.own_callees and not self._may_run(callee):
-            return []
-        found: list[FunctionKey] = []
-        for thing in self.things(path, function, callee):
-            key = self._runs(thing)
-            if key is not None:
-                found.extend(self._overrides(key, callee))
-        if callee.startswith("super()."):
-            own = self.index.class_of(path, function)
-            for base in self.index.bases(own) if own else ():
-                key = self.index.method(base, callee[8:]) if base.kind == "class" else None
-                found.extend([key] if key else [])
-        return found if len(found) < 2 else list(dict.fromkeys(found))
-
-    def _may_run(self, callee: str) -> bool:
-        """Whether something of the project may be called by a chain that no call of the project is written by."""
-        return callee.endswith((")", "]")) or self.index.may_be_own(callee)
-
-    def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
-        """What a call may run: of its own methods any override; of another object's, where there are few."""
-        if "." not in callee:
-            return [key]
-        overrides = self.index.overrides(key)
-        own = callee.startswith("self.") and callee.count(".") == 1
-        return overrides if own or len(overrides) <= FEW_OVERRIDES else [key]
-
-    def _runs(self, thing: Thing) -> FunctionKey | None:
-        if thing.kind in ("function", "partial"):
-            return FunctionKey(thing.path, thing.index)
-        if thing.kind == "class":
-            return self.index.method(thing, "__init__")
-        if thing.kind == "instance":
-            if self.is_module_class(thing):
-                return self.index.method(thing, "forward") or self.index.method(thing, "__call__")
-            return self.index.method(thing, "__call__") or self._of_metric(thing)
-        return None
-
-    def _of_metric(self, thing: Thing) -> FunctionKey | None:
-        """A metric of torchmetrics that is called hands what it is given to its `update`."""
-        bases = self.index.external_bases(Thing("class", thing.path, thing.index))
-        return self.index.method(thing, "update") if any(map(_METRIC.match, bases)) else None
-
 
 _CALL = ("()",)
-_METRIC = pattern(r"^torchmetrics\.(?:\w+\.)*Metric$")
 _MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
 _VAGUE = ("builtins.", "typing.", "collections.")
 """Annotations that leave open which function is meant: `Callable`, a list of them."""
@@ -433,10 +378,10 @@ _BUILTINS = frozenset(
 )
 
 
-def _own_object(function: Function) -> str:
-    """The name by which a method calls the object, or the class, that it is of; empty where it has none."""
+def _own_object(function: Function) -> str | None:
+    """The name by which a method calls the object, or the class, that it is of."""
     if function.class_index < 0 or not function.parameters or "staticmethod" in function.decorators:
-        return ""
+        return None
     return function.parameters[0].name
 
 

@@ -58,7 +58,7 @@ class HotFunctions:
     def callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
         """Function -> where the project calls it, in sorted order."""
         table: dict[FunctionKey, list[CallSite]] = {}
-        own = self.index.own_callees
+        own = self.index.own_names.callees
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
                 if call.callee not in own:
