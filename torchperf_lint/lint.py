@@ -130,6 +130,7 @@ class _Runner:
         self.rules = [
             rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule) and rule.code in self.codes
         ]
+        self.triggers = tuple(sorted({trigger for rule in self.rules for trigger in rule.triggers}))
         self.text_rules = [
             rule() for rule in catalog.rule_classes() if issubclass(rule, TextRule) and rule.code in self.codes
         ]
@@ -155,8 +156,11 @@ class _Runner:
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []
         ours = not computes_without_torch(file.project, name) and not is_for_another_device(name)
-        for rule in self.rules if ours else ():
-            if rule.code not in ignored and file.mentions(rule.triggers):
+        likely = file.may_mention(self.triggers) if ours else frozenset()
+        for rule in self.rules:
+            if rule.code in ignored or likely.isdisjoint(rule.triggers):
+                continue
+            if file.mentions(rule.triggers):
                 found += [_weighed(finding, file) for finding in self._checked(rule, file, result)]
         self._keep(file, found, ignored, result)
         if result.findings:

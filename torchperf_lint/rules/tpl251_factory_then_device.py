@@ -116,7 +116,7 @@ class FactoryThenDevice(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        named = movers_called(file.outline.calls)
+        named = movers_called(file.called_names)
         for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS, *COPIERS, *named):
             if site.hot is None or site.hot.kind == "data":
                 continue

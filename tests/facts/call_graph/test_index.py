@@ -493,11 +493,19 @@ def make(device):
 """
 
 
-def test_names_that_may_end_a_call_of_the_project():
-    """A definition, a binding, an import, a parameter; never a name that only libraries have."""
-    names = index_of({"main.py": CALLABLES, "tools.py": "def scale():\n    pass"}).callable_names
-    assert {"Net", "run", "make", "scale", "s", "act", "net", "fn", "self", "from_pretrained"} <= names
-    assert names.isdisjoint({"zeros", "sum", "relu"})
+OWN = "Net make s self.act fn net.act self net.run Net.from_pretrained tools.scale make() fn()[0]".split()
+
+
+@pytest.mark.parametrize("callee", OWN)
+def test_chains_that_may_end_in_something_of_the_project(callee):
+    """A definition, a binding, an import; a parameter by itself."""
+    assert index_of({"main.py": CALLABLES, "tools.py": "def scale():\n    pass"}).own_names.may_end(callee)
+
+
+@pytest.mark.parametrize("callee", ["torch.zeros", "x.sum", "relu", "torch.zeros()", "x.fn", "x.width"])
+def test_chains_that_end_in_what_only_libraries_have(callee):
+    """Nor in what a function calls its own: `x.width` is no local `width`."""
+    assert not index_of({"main.py": CALLABLES, "tools.py": "def scale():\n    pass"}).own_names.may_end(callee)
 
 
 def test_attributes_of_other_objects():

@@ -23,6 +23,13 @@ def test_an_empty_text_holds_nothing(sought):
     assert sought not in TextParts("", Vocabulary())
 
 
+def test_of_many_all_that_a_text_holds_are_likely():
+    asked = (*SOUGHT, "", "x = loss", "softmax (", " + ", "\n(")
+    likely = TextParts(TEXT, Vocabulary()).likely(asked)
+    assert {sought for sought in asked if sought in TEXT} <= likely < set(asked)
+    assert likely.isdisjoint((".items(", "x = losses"))
+
+
 def test_words_of_one_text_are_not_found_in_another():
     vocabulary = Vocabulary()
     first = TextParts("loss.item()", vocabulary)

@@ -20,7 +20,7 @@ from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.hotness.evaluated_by_methods import RunByMethod, runs_by_methods
-from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import Frame
 from torchperf_lint.patterns import pattern
 
@@ -90,7 +90,7 @@ def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = 
         return put_by_the_object(project, key, model)
     if model in [p.name for p in function.parameters]:
         return _by_a_caller(project, key, model, hops) if hops else None
-    found = _said(project, FunctionKey(key.path, 0), model, 0) if key.index else None
+    found = _said(project, FunctionKey(key.path, 0), model, 0) if key.index and _may_be_put(project, model) else None
     body = project.body(key.path) if found is not None else None
     return found if body is not None and model not in body.definitions(key.index) else None
 
@@ -118,7 +118,7 @@ def _by_one(project: Project, site: CallSite, name: str, hops: int) -> tuple[str
 
 def put_by_the_object(project: Project, key: FunctionKey, model: str) -> tuple[str, int] | None:
     """Where another method that runs before puts it into evaluation mode: the constructor, or the caller."""
-    cls = project.index.class_of(key.path, key.index)
+    cls = project.index.class_of(key.path, key.index) if _may_be_put(project, model) else None
     if cls is None:
         return None
     for name in _SETS_UP:
@@ -149,6 +149,20 @@ def _said(project: Project, key: FunctionKey, model: str, before: int) -> tuple[
     return (key.path, evaluated[-1]) if evaluated and not trained else None
 
 
+def _may_be_put(project: Project, model: str) -> bool:
+    """Whether anything by the name of a model is put into evaluation mode anywhere; few names are."""
+    return last_part(model) in project.once(_names_evaluated)
+
+
+def _names_evaluated(project: Project) -> frozenset[str]:
+    """The last names of what is put into evaluation mode, or bound to what is."""
+    modes = project.once(_all_mode_calls).values()
+    called = {callee for found in modes for _, callee in found if callee.endswith(".eval")}
+    outlines = project.index.outlines.values()
+    bound = {b.target for outline in outlines for b in outline.bindings if b.value.endswith((".eval()", ".eval"))}
+    return frozenset({last_part(callee.removesuffix(".eval")) for callee in called} | set(map(last_part, bound)))
+
+
 def _mode_calls(project: Project, key: FunctionKey) -> list[tuple[int, str]]:
     """The lines and callees of all `model.eval()` and `model.train()` in a function."""
     return project.once(_all_mode_calls).get(key, [])
@@ -156,10 +170,9 @@ def _mode_calls(project: Project, key: FunctionKey) -> list[tuple[int, str]]:
 
 def _all_mode_calls(project: Project) -> dict[FunctionKey, list[tuple[int, str]]]:
     found: dict[FunctionKey, list[tuple[int, str]]] = defaultdict(list)
-    for path, outline in project.index.outlines.items():
-        for call in outline.calls:
-            if call.callee.endswith((".eval", ".train")):
-                found[FunctionKey(path, call.function)].append((call.line, call.callee))
+    for path, call in (site for name in ("eval", "train") for site in project.index.calls_named.get(name, ())):
+        if call.callee.endswith((".eval", ".train")):
+            found[FunctionKey(path, call.function)].append((call.line, call.callee))
     return dict(found)
 
 

@@ -32,7 +32,7 @@ from torchperf_lint.facts.syntax.syntax import below
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-_ENDING = frozenset("detach argmax sample item tolist max topk".split())
+_ENDING = ("detach", "argmax", "sample", "item", "tolist", "max", "topk")
 """Methods one of which a function calls that has such an output."""
 _CHOOSES = pattern(r"(?:^|_)(?:pick|select|choose|sample|get|compute)_actions?$|^act$")
 _STATE = pattern(r"^(?:state|states|obs|observation|observations|s|frame)$")
@@ -73,12 +73,8 @@ class Recorded(NamedTuple):
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
-    if stays_on_host(file):
-        return  # small networks, for which a graph costs next to nothing
     records = _beside_endings(file)
-    if not records or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)) or may_freeze(file.text):
-        return
-    trains = any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
+    trains = bool(file.calls_named("backward", "zero_grad"))
     for found in file.calls_among(records):
         site = replace(found, hot=_seldom_seen(file, found, trains)) if found.hot is None else found
         if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not _is_given(site.call):
@@ -88,6 +84,8 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         if site.hot.kind == "eval" and grad_mode.is_left_to_callers(FunctionKey(file.path, site.function)):
             continue
+        if file.once(_records_little):
+            return  # asked last, as it takes the longest
         # What thrown_graphs.py tells of is left to it; of evaluation it tells nothing.
         told = found.hot is not None and site.hot.kind != "eval" and _at_once(file, site)
         if told or not runs_a_network(file, site):
@@ -103,15 +101,22 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             yield Recorded(site, min(ends), bool(ways.lines), only_its_name_tells(file, site))
 
 
+def _records_little(file: SourceFile) -> bool:
+    """Whether graphs may be switched off out of sight in a file, or are of small networks and cost next to nothing."""
+    frozen = file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text) is not None
+    return frozen or may_freeze(file.text) or stays_on_host(file)
+
+
 def _beside_endings(file: SourceFile) -> list[Call]:
     """The calls that may run a network, in functions that end some graph."""
     calls = file.outline.calls
-    ending = {call.function for call in calls if last_part(call.callee) in _ENDING}
+    ending = {call.function for call in file.calls_named(*_ENDING)}
     if file.mentions((".data",)):
         raw = {number for number, line in enumerate(file.lines, 1) if ".data" in line}
         ending |= {call.function for call in calls if call.line in raw}
     if file.mentions(_WORDS_OF_HOST):
-        ending |= {call.function for call in calls if _TO_THE_HOST.search(call.callee)}
+        named = tuple(filter(_TO_THE_HOST.search, file.called_names))
+        ending |= {call.function for call in file.calls_named(*named) if call.callee.endswith(named)}
     return [call for call in calls if call.function in ending and is_plain(call)] if ending else []
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from torchperf_lint.facts.autograd.trainable import may_freeze
 from torchperf_lint.facts.files.project import Project
@@ -29,9 +30,7 @@ _OPTIMIZES = pattern(r"optim|Adam|SGD|RMSprop", 0)
 
 def trained_through_targets(file: SourceFile) -> Iterator[Site]:
     """The calls of target networks in training steps that detach nothing."""
-    called = {last_part(call.callee) for call in file.outline.calls}
-    targets = {name for name in called if _TARGET.search(name)}
-    named = [c for c in file.outline.calls if last_part(c.callee) in targets and "(" not in c.callee] if targets else []
+    named = [c for c in file.calls_named(*filter(_is_target, file.called_names)) if "(" not in c.callee]
     if not named or may_freeze(file.text):
         return
     for site in file.calls_among(named):
@@ -45,6 +44,11 @@ def trained_through_targets(file: SourceFile) -> Iterator[Site]:
         name = last_part(site.record.callee)
         if file.project.hotness.grad_mode.records(file.path, site.start) and _is_a_copy(file.project, name):
             yield site
+
+
+@lru_cache(1 << 14)
+def _is_target(name: str) -> bool:
+    return _TARGET.search(name) is not None
 
 
 def _is_a_copy(project: Project, name: str) -> bool:

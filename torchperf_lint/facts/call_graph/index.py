@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.call_graph.device_mentions import mentions_device
 from torchperf_lint.facts.call_graph.module_files import ModuleFiles
 from torchperf_lint.facts.call_graph.mro import resolution_order
+from torchperf_lint.facts.call_graph.own_names import OwnNames
 from torchperf_lint.facts.outlines.records import Call, Class, Function, Outline
 from torchperf_lint.facts.syntax.canonical import canonical
 from torchperf_lint.facts.syntax.chains import last_part
@@ -342,19 +343,9 @@ class Index:
         return self._set_from_outside[path]
 
     @cached_property
-    def callable_names(self) -> frozenset[str]:
-        """All that a call of something of the project can end in: what is defined, bound, imported or a parameter.
-
-        Half of all calls end in another name, of a library's or of Python's own.
-        """
-        found = {*LOADING, *(target.rpartition(".")[2] for target in self.bound_chains)}
-        for outline in self.outlines.values():
-            found.update(outline.imports)
-            found.update(cls.name for cls in outline.classes)
-            for function in outline.functions:
-                found.add(function.name)
-                found.update(parameter.name for parameter in function.parameters)
-        return frozenset(found)
+    def own_names(self) -> OwnNames:
+        """What tells calls that may run something of the project from those of libraries."""
+        return OwnNames(self.outlines, self.callees, LOADING)
 
     @cached_property
     def attributes_of_others(self) -> frozenset[str]:

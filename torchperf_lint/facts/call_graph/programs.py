@@ -69,7 +69,8 @@ class Programs:
     def starts_itself(self, path: str) -> bool:
         """Whether a file says what it does when it is started by itself."""
         if path not in self._starting:
-            self._starting[path] = _STARTS.search(self.text(path)) is not None
+            text = self.text(path)
+            self._starting[path] = "__main__" in text and _STARTS.search(text) is not None
         return self._starting[path]
 
     def _acts(self, path: str) -> bool:

@@ -19,17 +19,13 @@ from torchperf_lint.facts.call_graph.library_chains import (
     one_further,
 )
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
+from torchperf_lint.facts.call_graph.targets import Targets
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
-from torchperf_lint.facts.syntax.chains import last_part
 from torchperf_lint.fixpoint import Fixpoint
-from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.call_graph.given_functions import GivenFunctions
-
-FEW_OVERRIDES = 4
-"""A call through a base class with more overrides than this says nothing about any one of them."""
 
 
 class Types:
@@ -45,8 +41,8 @@ class Types:
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
-        self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self.modules = ModuleClasses(self)
+        self.targets = Targets(self).of
 
     def things(self, path: str, function: int, chain: str) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
@@ -68,16 +64,37 @@ class Types:
         return found
 
     def _by_its_head(self, path: str, function: int, head: str, parts: tuple[str, ...]) -> tuple[Thing, ...] | None:
-        """What a chain denotes that its head alone settles, as most do: nothing known, a library's, or no more parts.
+        """What a chain denotes that is settled by what its parts are known for, as most are: nothing, a library's.
 
-        None where its parts are of the project, or the head has not settled.
+        None where it has to be worked out.
         """
         found = self.name(path, function, head)
         if ("name", path, function, head) not in self._kept.settled:
             return None
-        if not parts or not found:
-            return found
-        return in_library(found[0].dotted, parts) if len(found) == 1 and found[0].kind == "external" else None
+        for number, part in enumerate(parts):
+            if not found:
+                return ()
+            if len(found) > 1:
+                return None
+            if found[0].kind == "external":
+                return in_library(found[0].dotted, parts[number:])
+            known = self._own_attribute(found[0], part) if part not in GIVING_ITSELF else None
+            if known is None:
+                return None
+            found = known
+        return found
+
+    def _own_attribute(self, thing: Thing, part: str) -> tuple[Thing, ...] | None:
+        """What an attribute of a class's is, where that has settled or is a method of its own; else None."""
+        if thing.kind not in ("class", "instance") or not part.startswith(".") or part in OTHER_CONSTRUCTORS:
+            return None
+        key = ("attribute", thing.path, thing.index, part[1:])
+        found = self._kept.settled.get(key)
+        if found is None:
+            method = self.index.record(thing).methods.get(part[1:])
+            if method is not None and not _is_property(self.index.outlines[thing.path].functions[method]):
+                found = self._kept.settled[key] = (Thing("function", thing.path, method),)
+        return found
 
     def _find_things(self, asked: tuple[str, int, str]) -> tuple[Thing, ...]:
         path, function, chain = asked
@@ -118,7 +135,10 @@ class Types:
         found = self._kept.settled.get(key)
         if found is not None:
             return found
-        if not function and (0, name) not in self.bindings(path):  # defined, imported or built in
+        # Defined, imported or built in; or what a method calls its own object.
+        if name == _own_object(self.index.outlines[path].functions[function]) or (
+            not function and (0, name) not in self.bindings(path)
+        ):
             found = self._kept.settled[key] = self._name(key)
             return found
         return self._kept.answer(key, key, self._name)
@@ -148,17 +168,12 @@ class Types:
         return self._locals[path]
 
     def _local(self, path: str, scope: int, record: Function, name: str) -> tuple[Thing, ...] | None:
-        own = record.parameters[0].name if record.class_index >= 0 and record.parameters else None
-        if name == own and "staticmethod" not in record.decorators:
+        if name == _own_object(record):
             kind = "class" if "classmethod" in record.decorators else "instance"
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
-            one = bound[0].value if len(bound) == 1 else None  # most names
-            if one is not None:
-                found = _unique(self.bound_to(path, scope, one))
-            else:
-                found = _unique(t for b in bound for t in self.bound_to(path, scope, b.value))
+            found = self._bound_to_any(path, scope, name, bound)
             if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
                 return found
         for parameter in record.parameters:
@@ -171,6 +186,16 @@ class Types:
             if index is not None:
                 return (Thing("function", path, index),)
         return None
+
+    def _bound_to_any(self, path: str, scope: int, name: str, bound: list[Binding]) -> tuple[Thing, ...]:
+        """What the values stand for that a name is bound to; `x = x.to(device)` is nothing where nothing else is."""
+        others = [b.value for b in bound if not (b.value.startswith(name) and split(b.value)[0] == name)]
+        found = self.bound_to(path, scope, others[0]) if len(others) == 1 else ()  # most names
+        if len(others) > 1:
+            found = _unique(t for value in others for t in self.bound_to(path, scope, value))
+        if not found or len(others) == len(bound):
+            return _unique(found)
+        return _unique(t for b in bound for t in self.bound_to(path, scope, b.value))
 
     def _nested_functions(self, path: str) -> dict[tuple[int, str], int]:
         """(function around it, name) -> the first function defined so."""
@@ -305,7 +330,7 @@ class Types:
             method = self.index.record(cls).methods.get(name)
             if method is not None:
                 record = self.index.outlines[cls.path].functions[method]
-                if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
+                if _is_property(record):
                     return self.returned(FunctionKey(cls.path, method))
                 return (Thing("function", cls.path, method),)
             found.extend(self._field(cls, name))
@@ -343,62 +368,26 @@ class Types:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
         return self.modules.holds(thing)
 
-    def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
-        """The project functions that a call may run, overrides in subclasses included."""
-        key = (path, function, callee)
-        found = self._targets.get(key)
-        if found is None:
-            found = self._targets[key] = self._find_targets(path, function, callee)
-        return found
-
-    def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
-        if last_part(callee) not in self.index.callable_names and not callee.endswith((")", "]")):
-            return []
-        found: list[FunctionKey] = []
-        for thing in self.things(path, function, callee):
-            key = self._runs(thing)
-            if key is not None:
-                found.extend(self._overrides(key, callee))
-        if callee.startswith("super()."):
-            own = self.index.class_of(path, function)
-            for base in self.index.bases(own) if own else ():
-                key = self.index.method(base, callee[8:]) if base.kind == "class" else None
-                found.extend([key] if key else [])
-        return found if len(found) < 2 else list(dict.fromkeys(found))
-
-    def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
-        """What a call may run: of its own methods any override; of another object's, where there are few."""
-        if "." not in callee:
-            return [key]
-        overrides = self.index.overrides(key)
-        own = callee.startswith("self.") and callee.count(".") == 1
-        return overrides if own or len(overrides) <= FEW_OVERRIDES else [key]
-
-    def _runs(self, thing: Thing) -> FunctionKey | None:
-        if thing.kind in ("function", "partial"):
-            return FunctionKey(thing.path, thing.index)
-        if thing.kind == "class":
-            return self.index.method(thing, "__init__")
-        if thing.kind == "instance":
-            if self.is_module_class(thing):
-                return self.index.method(thing, "forward") or self.index.method(thing, "__call__")
-            return self.index.method(thing, "__call__") or self._of_metric(thing)
-        return None
-
-    def _of_metric(self, thing: Thing) -> FunctionKey | None:
-        """A metric of torchmetrics that is called hands what it is given to its `update`."""
-        bases = self.index.external_bases(Thing("class", thing.path, thing.index))
-        return self.index.method(thing, "update") if any(map(_METRIC.match, bases)) else None
-
 
 _CALL = ("()",)
-_METRIC = pattern(r"^torchmetrics\.(?:\w+\.)*Metric$")
 _MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
 _VAGUE = ("builtins.", "typing.", "collections.")
 """Annotations that leave open which function is meant: `Callable`, a list of them."""
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
+
+
+def _own_object(function: Function) -> str | None:
+    """The name by which a method calls the object, or the class, that it is of."""
+    if function.class_index < 0 or not function.parameters or "staticmethod" in function.decorators:
+        return None
+    return function.parameters[0].name
+
+
+def _is_property(function: Function) -> bool:
+    decorators = function.decorators
+    return "property" in decorators or any(name.endswith("cached_property") for name in decorators)
 
 
 def _unique(things: Iterable[Thing]) -> tuple[Thing, ...]:

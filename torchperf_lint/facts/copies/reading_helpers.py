@@ -29,6 +29,7 @@ from torchperf_lint.patterns import pattern
 _SHORT = 14
 """Lines of a function that does little else."""
 _STATEMENTS = 6
+_COPYING = ("cpu", "to")
 _VIEWS = frozenset("detach data float double long int half clone contiguous squeeze view reshape numpy".split())
 _OFTEN = frozenset({"step", "forward", "update"})
 """Kinds of hot code that keep what they compute on the device; the results of others belong on the host."""
@@ -68,12 +69,12 @@ def _helper_reads(file: SourceFile) -> tuple[HelperRead, ...]:
 def _found_in(file: SourceFile) -> Iterator[HelperRead]:
     records = []
     found: dict[tuple[int, int, str], tuple[FunctionKey, int]] = {}
-    often = _often_run(file)
-    for call in file.outline.calls if often else ():
-        if call.region not in often:
+    copying, targets_of = file.project.once(_may_copy), file.project.types.targets
+    for call in file.outline.calls if copying else ():
+        targets = targets_of(file.path, call.function, call.callee)
+        if len(targets) != 1 or targets[0] not in copying or not _runs_often(file, call.region):
             continue
-        targets = file.project.types.targets(file.path, call.function, call.callee)
-        line = _copied_on(file.project, targets[0]) if len(targets) == 1 else None
+        line = _copied_on(file.project, targets[0])
         if line is not None and not _tells_itself(file.project, targets[0]):
             records.append(call)
             found[call.line, call.column, call.callee] = targets[0], line
@@ -85,10 +86,21 @@ def _found_in(file: SourceFile) -> Iterator[HelperRead]:
             yield HelperRead(site, operand, key.path, line)
 
 
-def _often_run(file: SourceFile) -> set[int]:
-    """The regions of a file whose hot code keeps what it computes on the device."""
-    hots = ((r, file.project.hotness.of_region(file.path, r)) for r in {call.region for call in file.outline.calls})
-    return {r for r, hot in hots if hot and hot.kind in _OFTEN and not hot.optional and not hot.evaluates}
+def _runs_often(file: SourceFile, region: int) -> bool:
+    """Whether a region of a file holds hot code that keeps what it computes on the device."""
+    hot = file.project.hotness.of_region(file.path, region)
+    return hot is not None and hot.kind in _OFTEN and not hot.optional and not hot.evaluates
+
+
+def _may_copy(project: Project) -> frozenset[FunctionKey]:
+    """The short functions that call `cpu` or `to`, or hold one that does: few, and so asked for first."""
+    found: set[FunctionKey] = set()
+    for site in (site for name in _COPYING for site in project.index.calls_named.get(name, ())):
+        functions, number = project.index.outlines[site.path].functions, site.call.function
+        while number > 0 and functions[number].end_line - functions[number].line <= _SHORT:
+            found.add(FunctionKey(site.path, number))
+            number = functions[number].parent
+    return frozenset(found)
 
 
 def hot_callers(file: SourceFile, site: Site) -> Iterator[CallSite]:
@@ -140,7 +152,7 @@ def _copied_on(project: Project, key: FunctionKey) -> int | None:
 
 def _copies(call: ast.Call, name: str) -> bool:
     """`x.detach().cpu()` or `x.to("cpu")` of a parameter `x`."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("cpu", "to"):
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _COPYING:
         return False
     if len(call.args) != (call.func.attr == "to") or not all(is_literal(a, "cpu") for a in call.args):
         return False

@@ -56,15 +56,21 @@ TAKEN_IN = "what a step takes in"
 
 def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
     """What the turn of a hot loop takes in under a name and moves to the device; unknown for everything else."""
-    if d.value is None or d.within is not None or not _is_moved(values, name, frame, body):
+    if d.value is None or d.within is not None:
         return UNKNOWN
     if MODEL_NAME.search(f"_{name}") or _is_any_of_a_dict(d.value):
         return UNKNOWN  # one of several models, or of the tensors of one
+    if d.how == "loop":
+        turns = _is_turn_of_step(values, name, d, frame)
+    else:
+        turns = isinstance(d.value, ast.Call) and _is_hot(values, d, frame)
+    if not turns or not _is_moved(values, name, frame, body):
+        return UNKNOWN
     there = frame.back(body.at(d.value), d.end)
     if d.how == "loop":
-        taken = _is_turn_of_step(values, name, d, frame) and values.of(d.value, there).kind != "object"
+        taken = values.of(d.value, there).kind != "object"
     else:
-        taken = isinstance(d.value, ast.Call) and _is_hot(values, d, frame) and _hands_out(values, d.value, there)
+        taken = isinstance(d.value, ast.Call) and _hands_out(values, d.value, there)
         taken = taken and not _moved_arguments(values, d.value, there)  # type: ignore[arg-type]  # gives what it moved
     if not taken or _moves_batches_itself(values, frame.path):
         return UNKNOWN
@@ -232,6 +238,8 @@ def _names_a_device(node: ast.Call) -> bool:
 
 
 def _taken_from(names: set[str], frame: Frame, body: Body) -> frozenset[str]:
+    if not names:
+        return frozenset()
     definitions, found, last = body.definitions(frame.function), set(names), set(names)
     for _ in range(_ROUNDS):
         bound = [d for name in last for d in definitions.get(name, ()) if d.value is not None]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.passed import by_place
 from torchperf_lint.facts.devices.devices import device_of
-from torchperf_lint.facts.outlines.records import Call
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.expressions_written import of_part
@@ -30,10 +30,14 @@ _TO_CUDA = frozenset({"to_cuda", "to_gpu", "move_to_cuda", "move_to_gpu", "to_va
 _PUBLIC = ("accelerate.", "lightning.", "fastai.")
 
 
-def movers_called(calls: Iterable[Call]) -> tuple[str, ...]:
-    """The names of functions among some calls that are called as such functions are."""
-    names = {last_part(call.callee) for call in calls}
-    return tuple(sorted({name for name in names if _NAMED_SO.search(name)} - set(MOVERS)))
+def movers_called(names: Iterable[str]) -> tuple[str, ...]:
+    """Those among some names of functions that such functions are called by."""
+    return tuple(sorted(set(filter(_is_named_so, names)) - set(MOVERS)))
+
+
+@lru_cache(1 << 14)
+def _is_named_so(name: str) -> bool:
+    return _NAMED_SO.search(name) is not None
 
 
 class Moved(NamedTuple):

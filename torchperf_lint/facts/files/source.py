@@ -7,6 +7,7 @@ the statements with f-strings that hold a surviving candidate, for exact spans.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.call_graph.default_lambdas import written_in
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.files.calling_loops import calling_loops
@@ -37,6 +39,7 @@ from torchperf_lint.patterns import pattern
 BRIEF = 40
 T = TypeVar("T")
 _NEWLINE = pattern(NEWLINE)
+_PLACE = operator.attrgetter("line", "column", "callee")
 
 
 class Place(Protocol):
@@ -211,6 +214,12 @@ class SourceFile:
                 return True
         return False
 
+    def may_mention(self, triggers: tuple[str, ...]) -> frozenset[str]:
+        """Those of many triggers that the text may hold, by their words: quick to tell of all rules' at once."""
+        likely = self._parts.likely(triggers)
+        self._mentioned |= {trigger: False for trigger in triggers if trigger not in likely}
+        return likely
+
     @cached_property
     def _parts(self) -> TextParts:
         return TextParts(self.text, self.project.once(_vocabulary))
@@ -232,53 +241,67 @@ class SourceFile:
 
     def hot_calls(self, *names: str) -> Iterator[Site]:
         """The hot calls of functions and methods with one of these names, in order."""
-        for record in self._named(names):
+        for record in self.calls_named(*names):
             hot = self.project.hotness.of_region(self.path, record.region)
-            if hot is not None:
-                yield from self._site(record, hot)
+            if hot is not None and (site := self._site(record, hot)) is not None:
+                yield site
 
     def served_calls(self, *names: str) -> Iterator[Site]:
         """The calls with one of these names that run once for each request, in code that is not known to be hot."""
         hotness = self.project.hotness
-        for record in self._named(names):
+        for record in self.calls_named(*names):
             if hotness.of_region(self.path, record.region) is None:
                 hot = hotness.served.at(self.path, record.region)
-                if hot is not None:
-                    yield from self._site(record, hot)
+                if hot is not None and (site := self._site(record, hot)) is not None:
+                    yield site
 
     def looped_calls(self, *names: str) -> Iterator[Site]:
         """The calls with one of these names that a loop repeats, in code that is not known to be hot."""
         hotness, functions = self.project.hotness, self.outline.functions
-        for record in self._named(names):
+        for record in self.calls_named(*names):
             if SETS_UP_OR_TELLS.search(functions[record.function].name):
                 continue
             if hotness.around.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:
-                yield from self._site(record, None)
+                site = self._site(record, None)
+                if site is not None:
+                    yield site
 
     def calls_of(self, *dotted: str) -> Iterator[Site]:
         """The calls of external functions and classes with these canonical names, however they were imported."""
         imports = self.outline.imports.items()
         lasts = {name.rpartition(".")[2] for name in dotted}
         names = lasts | {bound for bound, full in imports if full.rpartition(".")[2] in lasts}
-        for record in self._named(tuple(names)):
-            thing = self.project.types.thing(self.path, record.function, record.callee)
-            if thing is not None and thing.kind == "external" and thing.dotted in dotted:
-                yield from self._site(record, self.project.hotness.of_region(self.path, record.region))
+        yield from self.calls_among(record for record in self.calls_named(*names) if self._is_of(record, dotted))
+
+    def _is_of(self, record: Call, dotted: tuple[str, ...]) -> bool:
+        thing = self.project.types.thing(self.path, record.function, record.callee)
+        return thing is not None and thing.kind == "external" and thing.dotted in dotted
 
     def calls_among(self, records: Iterable[Call]) -> Iterator[Site]:
         """The calls that some of the outline's records stand for, in their order."""
         for record in records:
-            yield from self._site(record, self.project.hotness.of_region(self.path, record.region))
+            site = self._site(record, self.project.hotness.of_region(self.path, record.region))
+            if site is not None:
+                yield site
 
-    def _named(self, names: tuple[str, ...]) -> list[Call]:
+    @property
+    def called_names(self) -> Iterable[str]:
+        """The last names of all that the file calls, each once."""
+        return self._calls_by_name.keys()
+
+    def calls_named(self, *names: str) -> list[Call]:
+        """The calls of functions and methods with one of these names, in order, wherever they stand."""
         found = [call for name in names for call in self._calls_by_name.get(name, ())]
-        return sorted(found, key=lambda call: (call.line, call.column, call.callee))
+        return sorted(found, key=_PLACE) if len(found) > 1 else found
 
-    def _site(self, record: Call, hot: Hot | None) -> Iterator[Site]:
-        body = self.project.body(self.path)
-        call = body.node_of(record) if body is not None else None
-        if call is not None:
-            yield Site(self, record, call, hot)
+    def _site(self, record: Call, hot: Hot | None) -> Site | None:
+        call = self._body.node_of(record) if self._body is not None else None
+        return Site(self, record, call, hot) if call is not None else None
+
+    @cached_property
+    def _body(self) -> Body | None:
+        """The file's bindings: asked for with every place, and so kept at hand."""
+        return self.project.body(self.path)
 
     def unit(self, number: int) -> Unit:
         """The parsed unit of an outermost function, or of the module (0). Raises CannotCheck."""
@@ -307,9 +330,8 @@ class SourceFile:
     def enclosing(self, function: int) -> Enclosing:
         """What stands around the expressions of a function."""
         if function not in self._enclosing:
-            body = self.project.body(self.path)
-            assert body is not None
-            self._enclosing[function] = Enclosing(body.functions[function])
+            assert self._body is not None
+            self._enclosing[function] = Enclosing(self._body.functions[function])
         return self._enclosing[function]
 
     # -- questions about an expression ---------------------------------------------------------------
@@ -327,9 +349,8 @@ class SourceFile:
         return thing.dotted if thing is not None and thing.kind == "external" else None
 
     def _at(self, node: ast.expr | ast.stmt, end: bool = False) -> Position:
-        body = self.project.body(self.path)
-        assert body is not None
-        return body.at(node, end)
+        assert self._body is not None
+        return self._body.at(node, end)
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[Position, Position]:
         """Start and end of an expression or statement, 1-based, the end exclusive."""

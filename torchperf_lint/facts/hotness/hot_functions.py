@@ -58,9 +58,10 @@ class HotFunctions:
     def callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
         """Function -> where the project calls it, in sorted order."""
         table: dict[FunctionKey, list[CallSite]] = {}
+        own = self.index.own_names.callees
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
-                if last_part(call.callee) not in self.index.callable_names:
+                if call.callee not in own:
                     continue
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:

@@ -1,6 +1,6 @@
 """What is sought in a text without going through all of it.
 
-Some 380 triggers are sought in every file, and most are in few. A text is asked for the words of a trigger first;
+Some 390 triggers are sought in every file, and most are in few. A text is asked for the words of a trigger first;
 only where they are all found, for the trigger itself.
 """
 
@@ -8,28 +8,20 @@ from __future__ import annotations
 
 import re
 import string
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 _WORD = re.compile(r"\w+", re.ASCII)
 _IN_WORDS = f"{string.ascii_letters}{string.digits}_".encode()
 _WORDS_ONLY = bytes(sign if sign in _IN_WORDS else ord(" ") for sign in range(256))
 """For `bytes.translate`, which takes a thirtieth of the time of `str.translate`."""
+_SHORT = 2
+"""Letters of what is in words of almost any text."""
 
 
-class _Sought(NamedTuple):
-    """Something that is sought in many texts."""
-
-    holding: list[set[str]]
-    """For each of its words, the longest first, as few texts hold it: the words of all texts that it is in."""
-    is_word: bool
-    """Whether it is one word itself, or a part of one."""
-    called: bool
-    """Whether it ends where arguments begin: `.item(`, `torch.arange(`."""
-
-
-class Vocabulary(dict[str, set[str]]):
-    """What is sought, a word or a part of one -> the words that hold it, of all texts that were asked so far.
+class Vocabulary(dict[str, list[str]]):
+    """A word of the texts that were asked so far -> the parts of words that are sought and in it, if any are.
 
     The files of a project share most of their words: each is looked through once, and not once for each file.
     """
@@ -37,11 +29,9 @@ class Vocabulary(dict[str, set[str]]):
     def __init__(self) -> None:
         super().__init__()
         self._words: set[str] = set()
-        self.needed = _Needed(self)
-
-    def __missing__(self, sought: str) -> set[str]:
-        found = self[sought] = {word for word in self._words if sought in word}
-        return found
+        self.sought: set[str] = set()
+        """Parts of words; none is left out again."""
+        self._asked: set[tuple[str, ...]] = set()
 
     def words(self, text: str) -> set[str]:
         """The runs of ASCII letters, digits and `_` of a text, each once."""
@@ -49,25 +39,28 @@ class Vocabulary(dict[str, set[str]]):
         new = found - self._words
         self._words |= new
         joined = " ".join(new)
-        for sought, words in self.items():
-            if sought in joined:
-                words.update(word for word in new if sought in word)
+        for part in self.sought:
+            if part in joined:
+                self._take(part, new)
         return found
 
+    def seek(self, asked: tuple[str, ...]) -> None:
+        """Look for the parts of words in what is asked from now on."""
+        if asked in self._asked:
+            return
+        self._asked.add(asked)
+        for part in {part for one in _parts(asked) for part in one.of_words} - self.sought:
+            self.sought.add(part)
+            self._take(part, self._words)
 
-class _Needed(dict[str, _Sought]):
-    """What is sought -> how to go about it."""
+    def _take(self, part: str, words: Iterable[str]) -> None:
+        for word in words:
+            if part in word:
+                self.setdefault(word, []).append(part)
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self._vocabulary = vocabulary
-
-    def __missing__(self, sought: str) -> _Sought:
-        words = sorted(_WORD.findall(sought), key=len, reverse=True)
-        called = sought.endswith("(") and sought.count("(") == 1 and " " not in sought
-        made = _Sought([self._vocabulary[word] for word in words], words == [sought], called)
-        self[sought] = made
-        return made
+    def sought_in(self, words: set[str]) -> set[str]:
+        """What is sought by now and in one of the words."""
+        return {part for word in self.keys() & words for part in self[word]}
 
 
 class TextParts:
@@ -77,16 +70,53 @@ class TextParts:
         self._text = text
         self._vocabulary = vocabulary
         self._words = vocabulary.words(text)
+        self._in_words: set[str] = set()
+        self._sought = 0
+        """How many parts of words were sought when it was seen which are there."""
 
     def __contains__(self, sought: str) -> bool:
-        holding, is_word, called = self._vocabulary.needed[sought]
-        for words in holding:
-            if words.isdisjoint(self._words):
-                return False
-        return is_word or sought in (self._called if called else self._text)
+        return sought in self.likely((sought,)) and self.holds(sought)
+
+    def likely(self, asked: tuple[str, ...]) -> frozenset[str]:
+        """Those of several that the text may hold, as it has all of their words: of the others it holds none."""
+        self._vocabulary.seek(asked)
+        if self._sought < len(self._vocabulary.sought):
+            self._in_words, self._sought = self._vocabulary.sought_in(self._words), len(self._vocabulary.sought)
+        has_words, has_parts = self._words.issuperset, self._in_words.issuperset
+        return frozenset([one.sought for one in _parts(asked) if has_words(one.words) and has_parts(one.of_words)])
+
+    def holds(self, likely: str) -> bool:
+        """Whether the text holds what is likely."""
+        ((_, _, of_words, called),) = _parts((likely,))
+        return of_words == (likely,) or likely in (self._called if called else self._text)
 
     @cached_property
     def _called(self) -> str:
         """What stands before each bracket, back to a blank: a twentieth of the text."""
         before = {part.rpartition(" ")[2] for part in self._text.split("(")[:-1]}
         return "".join(f"{part}(" for part in before)
+
+
+class _Parts(NamedTuple):
+    """What is sought, and the words in it."""
+
+    sought: str
+    words: tuple[str, ...]
+    """Those with something else on both sides: a text has them as they are."""
+    of_words: tuple[str, ...]
+    """Those at an end, which may go on in a text; very short ones, which are in any text, are left out."""
+    is_called: bool
+    """Whether it ends where arguments begin: `.item(`, `torch.arange(`."""
+
+
+@lru_cache(4096)
+def _parts(asked: tuple[str, ...]) -> list[_Parts]:
+    return [_parts_of_one(sought) for sought in asked]
+
+
+def _parts_of_one(sought: str) -> _Parts:
+    found = [(match.group(), match.start() > 0 and match.end() < len(sought)) for match in _WORD.finditer(sought)]
+    words = tuple(word for word, whole in found if whole)
+    of_words = tuple(word for word, whole in found if not whole and (len(word) > _SHORT or word == sought))
+    called = sought.endswith("(") and sought.count("(") == 1 and " " not in sought
+    return _Parts(sought, words, of_words, called)
