@@ -14,6 +14,7 @@ from torchperf_lint.facts.fixes.edits import fix_of
 from torchperf_lint.facts.hotness.hot import place
 from torchperf_lint.facts.reads.checked_samples import CheckedSample, checked_samples
 from torchperf_lint.facts.reads.normal_draws import Draw, explores, normal_draws
+from torchperf_lint.facts.reads.own_constructors import hands_on_checks
 from torchperf_lint.facts.reads.own_distributions import asked_within
 from torchperf_lint.facts.reads.reads import cause
 from torchperf_lint.facts.reads.validating import SWITCH, checked, overwritten, says_so
@@ -36,9 +37,10 @@ class DistributionValidateArgs(SourceRule):
     evaluation batch (the last is reported as info), where neither the call says `validate_args` nor anything in the
     project calls `set_default_validate_args`: one finding a file, at the first, with the others beside it, since one
     call switches all of them; so are classes of the project that derive from one and leave its constructor as it is,
-    `class Discrete(torch.distributions.Categorical)`. So is the `log_prob` of a value on the device of what was made
-    before, or of numbers. And assignments to `set_default_validate_args`, which switch
-    nothing, and `torch.normal` with a tensor of the device for `std` and no `size`, for which there is no switch.
+    `class Discrete(torch.distributions.Categorical)`, and calls by which their own constructor makes what they derive
+    from. So is the `log_prob` of a value on the device of what was made before, or of numbers. And assignments to
+    `set_default_validate_args`, which switch nothing, and `torch.normal` with a tensor of the device for `std` and no
+    `size`, for which there is no switch.
 
     ## Why it is slow
     The checks are on by default since torch 1.8. For each parameter the device computes whether all its elements are
@@ -155,7 +157,9 @@ class DistributionValidateArgs(SourceRule):
             root_cause=f"{self.code}: one switch for {file.path}",
             leads=not less,
             related=list(_asked_again(file, site)),
-            fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
+            fix=None
+            if hands_on_checks(site.call)
+            else fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
         )
 
     def _sample(self, file: SourceFile, found: CheckedSample) -> Finding:

@@ -159,13 +159,13 @@ def _is_shown(site: Site) -> bool:
     if any(isinstance(node, _DECIDE) and not _is_body(node, site.call) for node in around.ancestors(site.call)):
         return False
     statement = around.statement(site.call)
-    if not isinstance(statement, ast.Assign):
+    if not isinstance(statement, ast.Assign | ast.AugAssign):
         return isinstance(statement, ast.Expr)
-    names = names_of(*statement.targets)
+    names = names_of(*(statement.targets if isinstance(statement, ast.Assign) else [statement.target]))
     uses = [node for node in around.of_kinds((ast.Name,)) if isinstance(node, ast.Name) and node.id in names]
-    return bool(names) and all(
-        isinstance(around.statement(use), ast.Expr) for use in uses if isinstance(use.ctx, ast.Load)
-    )
+    read = [around.statement(use) for use in uses if isinstance(use.ctx, ast.Load)]
+    # `used = 0.9 * used + 0.1 * asked()` reads itself: a mean of all steps, for whoever is shown it.
+    return bool(names) and all(isinstance(use, ast.Expr) or use is statement for use in read)
 
 
 def _is_body(node: ast.AST, call: ast.Call) -> bool:

@@ -24,6 +24,7 @@ from torchperf_lint.rule import SourceRule
 _UTILITIES = "torch.nn.utils"
 _NORM, _VALUE = "clip_grad_norm_", "clip_grad_value_"
 _OF_FABRIC = "clip_gradients"
+_OF_LIGHTNING = "grad_norm"
 _RAISES = "error_if_nonfinite"
 _NO_ERROR = f"pass `{_RAISES}=False`"
 _ELSEWHERE = frozenset({"data", "eval"})
@@ -38,7 +39,7 @@ class InefficientGradClipOrNorm(SourceRule):
     step. `clip_grad_norm_(p, ...)` in such a loop bounds each gradient by itself, which may be meant: it is only
     `possible`. Clipping once with the defaults is never flagged. And loops that put the norm of all gradients together
     tensor by tensor in every step; where no caller reads that norm, it is better left out, whatever the version of
-    torch.
+    torch. So does Lightning's `grad_norm(module, norm_type)`, which reads each of them on the host as well.
 
     ## Why it is slow
     To raise an error, the host must know the norm, so it waits until the device has computed it. Without that, clipping
@@ -91,6 +92,8 @@ class InefficientGradClipOrNorm(SourceRule):
 
     ## References
     - PyTorch documentation of `torch.nn.utils.clip_grad_norm_`.
+    - lightning 2.6, `lightning.pytorch.utilities.grads.grad_norm`: `torch.tensor(list(norms.values()))`, which copies
+      each norm from the device.
     """
 
     code, name, since = "TPL607", "inefficient-grad-clip-or-norm", "0.1.0"
@@ -102,6 +105,9 @@ class InefficientGradClipOrNorm(SourceRule):
         for site in file.hot_calls(_OF_FABRIC) if file.mentions((f"{_OF_FABRIC}(",)) else ():
             if is_fabric(site.receiver) and _each_step(site) and _raises_by_default(site):
                 yield self._waits(file, site)
+        for site in file.calls_of(f"lightning.{_OF_LIGHTNING}"):
+            if _each_step(site):
+                yield self._of_lightning(file, site)
         if file.mentions(("grad",)):
             yield from self._norms_of(file, not project.must_run_before(2, 0))
         for site in file.calls_of(f"{_UTILITIES}.{_NORM}", f"{_UTILITIES}.clip_grad.{_NORM}"):
@@ -125,6 +131,16 @@ class InefficientGradClipOrNorm(SourceRule):
             hot=site.hot,
             severity=Severity.INFO,
             fix=None if of_fabric else drop,
+        )
+
+    def _of_lightning(self, file: SourceFile, site: Site) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` computes the norm of each gradient by itself, and the host waits for "
+            f"each of them, {site.hot.when}",
+            instead="call it every so many steps: `if self.trainer.global_step % 100 == 0:`",
+            hot=site.hot,
         )
 
     def _norms_of(self, file: SourceFile, can_fuse: bool) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.constants.named_settings import literals_written_out
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.files.switches import Mark
@@ -44,7 +45,8 @@ class LightningTrainerDebugFlags(SourceRule):
     """A Lightning `Trainer` whose arguments are for finding errors, in ordinary runs.
 
     ## What it does
-    Flags arguments of Lightning's `Trainer`, given as literals where no flag decides about them:
+    Flags arguments of Lightning's `Trainer`, given as literals or by a name that is bound to one, where no flag
+    decides about them:
 
     - `profiler="advanced"` and `profiler="pytorch"`, or such a profiler made in place (`"simple"` is only `possible`);
     - `val_check_interval=1`, which is one batch, where `1.0` is one epoch;
@@ -115,22 +117,26 @@ class LightningTrainerDebugFlags(SourceRule):
         """Yield a finding for each argument that is there to find errors."""
         del project
         for site in file.calls_of("lightning.Trainer"):
-            costs = [cost for cost in _costs(file, site.call) if cost.confidence.at_least(file.weakest)]
+            settings = literals_written_out(site)
+            costs = [cost for cost in _costs(file, settings) if cost.confidence.at_least(file.weakest)]
             if not costs or not is_ordinary(site):
                 continue
             for cost in costs:
-                value = keyword(site.call, cost.name)
-                assert value is not None
-                yield self._told(site, cost, value)
+                written = keyword(settings, cost.name)
+                assert written is not None
+                yield self._told(site, cost, written)
 
-    def _told(self, site: Site, cost: _Cost, value: ast.expr) -> Finding:
+    def _told(self, site: Site, cost: _Cost, written: ast.expr) -> Finding:
+        value = keyword(site.call, cost.name)
+        assert value is not None
         mark = Mark(site.file, value, site.function)
+        doubtful = explained(site.file, value) or explained(site.file, written)
         return self.found(
             mark,
-            message=f"`{cost.name}={site.file.brief(value)}` {cost.what}",
+            message=f"`{cost.name}={site.file.brief(written)}` {cost.what}",
             instead=cost.instead,
             severity=cost.severity,
-            confidence=Confidence.POSSIBLE if explained(site.file, value) else cost.confidence,
+            confidence=Confidence.POSSIBLE if doubtful else cost.confidence,
             fix=_fix(site, mark, cost, value),
         )
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.constants.named_settings import literals_written_out
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.files.switches import Mark
@@ -44,7 +45,7 @@ class HfTrainerCadence(SourceRule):
 
     ## What it does
     Flags arguments of `TrainingArguments`, its sisters (`Seq2SeqTrainingArguments`, `SFTConfig`, ...) given as
-    literals where no flag decides about them:
+    literals, or by a name that is bound to one, where no flag decides about them:
 
     - `torch_empty_cache_steps` of 1 to 4;
     - `full_determinism=True` and `skip_memory_metrics=False`;
@@ -115,22 +116,25 @@ class HfTrainerCadence(SourceRule):
         """Yield a finding for each argument that makes the trainer stop."""
         del project
         for site in file.calls_of(*ARGUMENTS):
-            costs = list(_costs(site.call))
+            settings = literals_written_out(site)
+            costs = list(_costs(settings))
             if not costs or not is_ordinary(site):
                 continue
-            long = _has_long_steps(site)
+            long = _has_long_steps(site, settings)
             for cost in costs:
-                value = keyword(site.call, cost.name)
-                assert value is not None
+                written = keyword(settings, cost.name)
+                assert written is not None
                 doubtful = (long and cost.by_step) or cost.name == "eval_accumulation_steps"
-                yield self._told(site, cost, value, doubtful)
+                yield self._told(site, cost, written, doubtful)
 
-    def _told(self, site: Site, cost: _Cost, value: ast.expr, doubtful: bool) -> Finding:
-        mark = Mark(site.file, value, site.function)
-        doubtful = doubtful or explained(site.file, value)
+    def _told(self, site: Site, cost: _Cost, written: ast.expr, doubtful: bool) -> Finding:
+        given = keyword(site.call, cost.name)
+        assert given is not None
+        mark = Mark(site.file, given, site.function)
+        doubtful = doubtful or explained(site.file, given) or explained(site.file, written)
         return self.found(
             mark,
-            message=f"`{cost.name}={site.file.brief(value)}` {cost.what}",
+            message=f"`{cost.name}={site.file.brief(written)}` {cost.what}",
             instead=cost.instead,
             severity=cost.severity,
             confidence=Confidence.POSSIBLE if doubtful else Confidence.LIKELY,
@@ -148,13 +152,13 @@ def _edits(edit: Editor, call: ast.Call, cost: _Cost) -> list[Edit]:
     return edit.set_keyword(call, cost.name, cost.becomes) if cost.becomes else edit.drop_argument(call, cost.name)
 
 
-def _has_long_steps(site: Site) -> bool:
+def _has_long_steps(site: Site, settings: ast.Call) -> bool:
     """Whether a step is known to take long, so that what is done once a step weighs little; unknown is long."""
-    accumulated = keyword(site.call, "gradient_accumulation_steps")
+    accumulated = keyword(settings, "gradient_accumulation_steps")
     return (
         site.file.denotes(site.call.func, site) in ONLINE
-        or (accumulated is not None and literal(site.call, "gradient_accumulation_steps") != 1)
-        or literal(site.call, "gradient_checkpointing") is True
+        or (accumulated is not None and literal(settings, "gradient_accumulation_steps") != 1)
+        or literal(settings, "gradient_checkpointing") is True
     )
 
 

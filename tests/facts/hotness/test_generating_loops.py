@@ -37,6 +37,8 @@ GIVEN = {
         ({"turn": "prompt in requests", "call": "model.generate(prompt)"}, "with every input"),
         ({"turn": "prompt in self.prompts", "call": "self.llm.generate(prompt)"}, "with every input"),
         ({"turn": "i in range(0, len(requests), 8)", "call": "model.generate(requests[i : i + 8])"}, "every batch"),
+        ({"turn": "number, row in requests.iterrows()", "call": "model.generate(row.text)"}, "with every input"),
+        ({"turn": "row in self.table.itertuples()", "call": "model.generate(row.text)"}, "with every input"),
         ({"method": "describe"}, None),
         ({"turn": "seed in page.seeds"}, None),
         ({"turn": "prompt in requests", "call": "page.generate(prompt)"}, None),
@@ -49,3 +51,23 @@ def test_what_is_generated_for_each_input(changed, when):
         code = code.replace("{" + name + "}", text)
     hot = hot_at(code)
     assert (hot and hot.when.partition(" (")[0]) == when
+
+
+def test_a_batch_that_is_gathered_row_by_row():
+    code = """
+    from transformers import AutoModelForCausalLM
+
+    def write(table, name, batch_size):
+        model = AutoModelForCausalLM.from_pretrained(name)
+        gathered, answers = [], []
+        for number, row in table.iterrows():
+            gathered.append(row.text)
+            if len(gathered) == batch_size or number + 1 == len(table):
+                answers += model.generate(gathered)
+                gathered = []
+                torch.cuda.empty_cache()  # <-
+        return answers
+    """
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.kind == "eval"

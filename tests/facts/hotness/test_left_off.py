@@ -93,11 +93,7 @@ def test_a_default_counts_where_a_call_leaves_it_only() -> None:
         "model = Net()\nmodel.average = True",
         "options = {'average': True}",
         "options['average'] = read()",
-        "parser.add_argument('--average', action='store_true')",
         "import fire\nfire.Fire(Net)",
-        "average = read()",
-        "for average in (False, True): pass",
-        "def f(average=True): pass",
         "class Own(Net):\n    def __init__(self):\n        super().__init__(4, True)",
         "class Own(Net): pass\nOwn(4, True)",
         "models = [Net]\nmodels[0](4, True)",
@@ -116,9 +112,13 @@ def test_a_name_that_is_given_anything_elsewhere_leaves_nothing(before: str) -> 
         "isinstance(model, Net)",
         "class Own(Net):\n    def __init__(self):\n        super(Net, self).__init__()",
         "print('the average is off')",
+        "parser.add_argument('--average', action='store_true')",
+        "average = read()",
+        "for average in (False, True): pass",
+        "def f(average=True): pass",
     ],
 )
-def test_what_only_reads_a_name_or_gives_it_the_same_changes_nothing(before: str) -> None:
+def test_what_only_reads_a_name_or_gives_it_to_no_object_changes_nothing(before: str) -> None:
     assert is_left(project("if self.average:\n            y = x.item()", before=before), "x.item()")
 
 
@@ -163,3 +163,40 @@ def test_a_name_that_holds_itself_or_another_in_turn_is_followed_to_its_end() ->
     assert is_left(project("if self.average:\n            y = x.item()", "average=average", before), "x.item()")
     before = before.replace("build(4)", "build(4, mean=True)")
     assert not is_left(project("if self.average:\n            y = x.item()", "average=average", before), "x.item()")
+
+
+NOISE = "\nnoise = read()\nfor average in noise:\n    print(average)\n"
+"""Gives names that the class has too another meaning."""
+
+
+def test_a_name_with_other_meanings_is_left_where_no_object_has_it() -> None:
+    body = "average = x.sum()\n        if self.average:\n            y = x.item()\n        return average"
+    assert is_left(project(body, before=NOISE), "x.item()")
+    assert is_left(project(body, "4, False", before=NOISE), "x.item()")
+    assert not is_left(project(body.replace("if self.average", "if average"), before=NOISE), "x.item()")
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        ("average=True", ""),
+        ("average=noise", ""),
+        ("**vars(parser.parse_args())", "parser.add_argument('--average', action='store_true')"),
+        ("", "model.average = read()"),
+        ("", "setattr(model, 'average', read())"),
+        ("", "class Own(Net):\n    def __init__(self):\n        super().__init__()\n        self.average = True"),
+        ("", "model = {'Net': Net}['Net']"),
+        ("", "models = [Net]\nmodels[0](4, True)"),
+        ("", "other = Net(4, True)"),
+        ("", "from net import Net as Small\nother = Small(4, True)"),
+        ("", "from functools import partial\nmake = partial(Net, average=True)"),
+    ],
+)
+def test_an_object_that_may_have_it_leaves_nothing(given: str, more: str) -> None:
+    body = "average = x.sum()\n        if self.average:\n            y = x.item()\n        return average"
+    assert not is_left(project(body, given, before=NOISE + more), "x.item()")
+
+
+def test_an_attribute_that_the_class_sets_itself_may_be_anything() -> None:
+    body = "average = x.sum()\n        if self.average:\n            y = x.item()\n        self.average = average"
+    assert not is_left(project(body, before=NOISE), "x.item()")

@@ -22,7 +22,7 @@ _LANGUAGE_MODEL = pattern(r"(?:^|[._])(?:llm|lm|vlm|mllm)$", re.IGNORECASE)
 _INPUTS = pattern(
     r"(?:^|[._])(?:texts?|sentences?|samples|images|inputs|prompts|chunks|utterances|audios|(?:mini_?)?batches|"
     r"queries|questions|passages|documents|docs|examples|requests|conversations|messages|tasks|data_?(?:set|loader)|"
-    r"loader|dl)(?:\(\))?$",
+    r"loader|dl|iterrows|itertuples)(?:\(\))?$",
     re.IGNORECASE,
 )
 _WRITERS = ("transformers", "peft", "unsloth", "auto_gptq", "optimum")

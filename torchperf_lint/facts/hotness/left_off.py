@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.names_of_file import Place
@@ -46,13 +47,18 @@ class LeftOff:
         if body is None:
             return False
         around = list(_around(body.functions[0], at))
-        if any(self._never(way) for way in _ways_to(around, at)) or self._never_reached(path, (at[0], at[1] + 1)):
+        cls = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+        if any(self._never(way, cls) for way in _ways_to(around, at)) or self._never_reached(path, (at[0], at[1] + 1)):
             return True
         return hops > 0 and any(self._is_left(path, node, hops) for node in around if _is_named(node))
 
-    def _never(self, way: str) -> bool:
-        values = self.given.values(parameter_of(way))
-        return values is not None and not any(may_hold(way, value) for value in values)
+    def _never(self, way: _Way, cls: ast.ClassDef | None) -> bool:
+        """Whether nothing takes a way, in the methods of a class or elsewhere."""
+        name = parameter_of(way.text)
+        values = self.given.values(name)
+        if values is None and way.of_object and cls is not None:
+            values = self.given.of_objects(cls, name)
+        return values is not None and not any(may_hold(way.text, value) for value in values)
 
     def _is_left(self, path: str, node: ast.AST, hops: int) -> bool:
         """Whether a function or class is named, and only in code that is left."""
@@ -92,7 +98,15 @@ def _around(node: ast.AST, at: Place) -> Iterator[ast.AST]:
         found = next((child for child in children_of(found) if _holds(child, at)), None)
 
 
-def _ways_to(around: list[ast.AST], at: Place) -> Iterator[str]:
+class _Way(NamedTuple):
+    """What must hold for a place to run."""
+
+    text: str
+    of_object: bool
+    """Whether it asks an attribute of `self`, and no name."""
+
+
+def _ways_to(around: list[ast.AST], at: Place) -> Iterator[_Way]:
     """What must hold for a place to run: the tests around it, and those before it that leave."""
     for node in around:
         if isinstance(node, ast.If | ast.IfExp):
@@ -103,7 +117,7 @@ def _ways_to(around: list[ast.AST], at: Place) -> Iterator[str]:
             yield from _past(getattr(node, block, None), at)
 
 
-def _of_branch(node: ast.If | ast.IfExp, at: Place) -> Iterator[str]:
+def _of_branch(node: ast.If | ast.IfExp, at: Place) -> Iterator[_Way]:
     body = node.body if isinstance(node.body, list) else [node.body]
     orelse = node.orelse if isinstance(node.orelse, list) else [node.orelse]
     if any(_holds(child, at) for child in body):
@@ -112,7 +126,7 @@ def _of_branch(node: ast.If | ast.IfExp, at: Place) -> Iterator[str]:
         yield from _ways(node.test)[1]
 
 
-def _of_operands(node: ast.BoolOp, at: Place) -> Iterator[str]:
+def _of_operands(node: ast.BoolOp, at: Place) -> Iterator[_Way]:
     """The operands before the one that holds a place: `self.until is not None and self.count >= self.until`."""
     for operand in node.values:
         if _holds(operand, at):
@@ -120,7 +134,7 @@ def _of_operands(node: ast.BoolOp, at: Place) -> Iterator[str]:
         yield from _ways(operand)[0 if isinstance(node.op, ast.And) else 1]
 
 
-def _past(block: object, at: Place) -> Iterator[str]:
+def _past(block: object, at: Place) -> Iterator[_Way]:
     """What must fail for the rest of a block to run: `if not self.average: return x` comes first."""
     statements = block if isinstance(block, list) and any(_holds(part, at) for part in block) else ()
     for statement in statements:
@@ -146,10 +160,15 @@ class _Any(frozenset[str]):
         return bool(name)
 
 
-def _ways(test: ast.expr) -> tuple[list[str], list[str]]:
+def _ways(test: ast.expr) -> tuple[list[_Way], list[_Way]]:
     """What must hold for the body of a test to run, and for its `else`."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     holds, fails = ways(_Plain().visit(ast.parse(ast.unparse(test), mode="eval").body), _Any())
-    return each_way(holds) if holds else [], each_way(fails) if fails else []
+    return _each(holds, names), _each(fails, names)
+
+
+def _each(joined: str, names: set[str]) -> list[_Way]:
+    return [_Way(way, parameter_of(way) not in names) for way in each_way(joined)] if joined else []
 
 
 def _holds(node: ast.AST, at: Place) -> bool:

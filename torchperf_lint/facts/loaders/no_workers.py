@@ -11,7 +11,6 @@ is written down sets it to another number. What a library leaves to its users is
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.constants.class_body import assigned_in_class
 from torchperf_lint.facts.constants.declared_options import declarations
 from torchperf_lint.facts.constants.given_by_partials import is_given_by_partials
+from torchperf_lint.facts.constants.named_settings import is_bound_elsewhere
 from torchperf_lint.facts.constants.options_set import is_set, is_set_on_objects
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.loaders.spread_arguments import each_written_out
@@ -93,19 +93,10 @@ def _name(project: Project, name: str, frame: Frame, hops: int) -> Unasked | Non
     there = frame.function if bound else 0
     written = body.definitions(there).get(name, ())
     value = written[0].value if len(written) == 1 and written[0].how == "assign" else None
-    if value is None or _is_bound_elsewhere(project, frame.path, name, there):
+    if value is None or is_bound_elsewhere(project, frame.path, name, there):
         return None
     found = _is_zero(project, value, Frame(frame.path, there, body.at(value)), hops - 1)
     return found and (found if found.because else Unasked(f"`{name}` is 0 ({_place(frame.path, value)})"))
-
-
-def _is_bound_elsewhere(project: Project, path: str, name: str, function: int) -> bool:
-    """Whether other code gives a name of a function or module its value: `global workers`, `settings.workers = 8`."""
-    text = project.text(path)
-    if re.search(rf"^\s*(?:global|nonlocal)\s[^\n]*\b{re.escape(name)}\b", text, re.MULTILINE):
-        return True
-    # What a script is told on its command line may be run as code among its names.
-    return function == 0 and ("exec(" in text or "globals()" in text or is_set_on_objects(project, name))
 
 
 def _parameter(project: Project, key: FunctionKey, name: str, hops: int) -> Unasked | None:

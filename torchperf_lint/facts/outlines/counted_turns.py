@@ -154,6 +154,18 @@ _HANDFUL = 100
 _SHOWN = pattern(r"(?:^|_)(?:images?|imgs?|pictures?|plots?|figs?|figures?|videos?|tables?|examples?|previews?)$")
 
 
+def fills_a_batch(test: ast.expr) -> bool:
+    """`len(texts) == batch_size`: what was gathered turn by turn makes a batch, one of many."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq | ast.GtE) or len(test.ops) != 1:
+        return False
+    size, most = test.left, test.comparators[0]
+    counted = isinstance(size, ast.Call) and name_of(size.func) == "len" and len(size.args) == 1
+    return counted and bool(_OF_A_BATCH.search(name_of(most)))
+
+
+_OF_A_BATCH = pattern(r"(?:^|_)(?:batch_?size|bsz?|num_batch|batch_num|chunk_?size)$", re.IGNORECASE)
+
+
 def is_any_other_turn(test: ast.expr) -> bool | None:
     """True for a test that holds in all turns but one, `step != SAVE_STEP`; False for its opposite."""
     negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.outlines.anomalies import NOT_FINITE, counts_anomalies, is_finite_check
 from torchperf_lint.facts.outlines.counted_turns import (
+    fills_a_batch,
     gathers_a_handful,
     is_among_the_first,
     is_any_other_turn,
@@ -241,9 +242,12 @@ def _kind(test: ast.expr) -> str | None:
 def _dominant_or(test: ast.BoolOp, kinds: Sequence[str | None]) -> str | None:
     """`i % n == 0 or i == total`: a comparison of a counter beside a modulus is one more rare way in, as is `done`.
 
-    So is that nothing is there yet, `i % n == 0 or self.buffer is None`.
+    So is that nothing is there yet, `i % n == 0 or self.buffer is None`; but not that a batch is full,
+    `len(texts) == batch_size or i == total`.
     """
     others = [part for part, kind in zip(test.values, kinds, strict=True) if kind is None]
+    if any(map(fills_a_batch, others)):
+        return None
     rare = all(
         _DONE.search(name_of(part))
         or (isinstance(part, ast.Compare) and isinstance(part.ops[0], _REACHES))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts.constants.named_settings import literals_written_out
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.files.switches import asked_for, reached
 from torchperf_lint.facts.syntax.arguments import literal
@@ -54,7 +55,7 @@ def is_ordinary(site: Site) -> bool:
     `site` is the call that makes them.
     """
     return (
-        not is_trial(site.call)
+        not is_trial(literals_written_out(site))
         and not is_trial_file(site.file.path)
         and not asked_for(site.file, site.call, site.function)
         and reached(site.file, site.function)

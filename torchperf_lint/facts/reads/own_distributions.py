@@ -31,7 +31,7 @@ def own_distributions(file: SourceFile, checking: Collection[str]) -> Iterator[t
     names = {last_part(call.callee) for call in file.outline.calls}
     for site in file.hot_calls(*sorted(name for name in names if name[:1].isupper())):
         cls = _class_of(site)
-        base = _checking_base(file.project.values, cls, checking) if cls is not None else None
+        base = checking_base(file.project.values, cls, checking) if cls is not None else None
         if cls is not None and base is not None:
             yield site, f"`{file.project.index.record(cls).name}` derives from `{base}`"
 
@@ -41,8 +41,11 @@ def _class_of(site: Site) -> Thing | None:
     return thing if thing is not None and thing.kind == "class" else None
 
 
-def _checking_base(values: Values, cls: Thing, checking: Collection[str]) -> str | None:
-    """What checks in a class's place; None where the class decides about that itself."""
+def checking_base(values: Values, cls: Thing, checking: Collection[str], made_by: Thing | None = None) -> str | None:
+    """What checks in a class's place; None where the class decides about that itself.
+
+    `made_by`: the class whose constructor is looked at already.
+    """
     external = values.index.external_bases(cls)
     base = next((one for one in external if one in checking), None)
     if base is not None and not all(one.startswith(_OF_TORCH) for one in external[: external.index(base)]):
@@ -50,7 +53,7 @@ def _checking_base(values: Values, cls: Thing, checking: Collection[str]) -> str
     for one in values.index.ancestry(cls) if base is not None else ():
         if one.kind != "class":
             continue
-        if not _MAKES.isdisjoint(values.index.record(one).methods):
+        if one != made_by and not _MAKES.isdisjoint(values.index.record(one).methods):
             return None
         if any(assigned_in_class(values, one, name) for name in _SWITCHES):
             return None

@@ -133,8 +133,17 @@ def _read(file: SourceFile, site: Site, form: str, given: list[tuple[str, ast.ex
 def _may_be_tensor(site: Site, form: str, argument: ast.expr) -> bool:
     """A quick look; attributes count where they are not settings as a rule: rates, slopes and limits are."""
     inner = argument.operand if isinstance(argument, ast.UnaryOp) else argument
+    inner = _looked_up_in(site, inner) if isinstance(inner, ast.Subscript) else inner
     attribute = isinstance(inner, ast.Attribute) and form in (SCALED, WEIGHED, FILLED, MASKED)
     return attribute or may_be_tensor(site, argument)
+
+
+def _looked_up_in(site: Site, element: ast.Subscript) -> ast.expr:
+    """The table that a number is taken from, `self.alphas` of `alphas[step]` behind `alphas = self.alphas`."""
+    body, table = site.file.project.body(site.file.path), element.value
+    if body is not None and isinstance(table, ast.Name):
+        table = body.assigned_once(site.function, table.id, site.start) or table
+    return table.orelse if isinstance(table, ast.IfExp) else table
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.files.host_scripts import stays_on_host
 from torchperf_lint.facts.files.kept_class import kept_class, kept_names
 from torchperf_lint.facts.files.source import Site, SourceFile
 from torchperf_lint.facts.files.switches import Mark
+from torchperf_lint.facts.reads.own_constructors import own_constructors
 from torchperf_lint.facts.reads.own_distributions import own_distributions
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.values.value import ANYWHERE, Value, tensor
@@ -78,8 +79,10 @@ CHECKED = tuple(
 def checked(file: SourceFile) -> Iterator[tuple[Site, Value]]:
     """The hot calls that make a distribution of device tensors and leave its checks on, with what is checked."""
     direct = ((site, "") for site in file.calls_of(*CHECKED))
-    for site, because in (*direct, *_kept(file), *own_distributions(file, CHECKED)):
-        if site.hot is None or site.hot.kind == "data" or says_so(site.call):
+    made = (*direct, *_kept(file), *own_distributions(file, CHECKED))
+    unsaid = ((site, because) for site, because in made if not says_so(site.call))
+    for site, because in (*unsaid, *own_constructors(file, CHECKED)):
+        if site.hot is None or site.hot.kind == "data":
             continue
         value = _parameter(file, site)
         if value is not None and not is_switched_off(file):

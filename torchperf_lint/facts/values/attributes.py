@@ -22,6 +22,7 @@ from torchperf_lint.facts.values.filling import filled_attribute, is_empty_conta
 from torchperf_lint.facts.values.given_numbers import only_numbers_given
 from torchperf_lint.facts.values.learners_batch import of_learner
 from torchperf_lint.facts.values.nominal import from_annotation, from_thing
+from torchperf_lint.facts.values.own_registering import as_kept, own_register
 from torchperf_lint.facts.values.results import returned
 from torchperf_lint.facts.values.saved_tensors import saved_tensors
 from torchperf_lint.facts.values.tensor_subclasses import of_subclasses, tells_another_kind
@@ -288,7 +289,10 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     if buffer and stays_with_its_trainer(values.index, cls):
         because = f"the buffer `{name}` of a trainer that nobody moves (line {expression.lineno})"
         return tensor(HOST, because, Confidence.LIKELY)
-    if buffer:
+    own = own_register(values, cls) if buffer else None
+    if own is not None:
+        value = as_kept(values, own, value)
+    elif buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value._replace(because=told(f"self.{name}", value.because, expression.lineno))

@@ -108,7 +108,13 @@ def _of_arrays(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Val
     """What functions of numpy and its like give: arrays on the host, most of them."""
     if dotted == "numpy.ndindex":
         return sequence(sequence(PLAIN))  # tuples of Python's integers
+    given = values.of(node.args[0], frame) if dotted in _OF_EACH_ELEMENT and len(node.args) == 1 else UNKNOWN
+    if given.kind == "tensor" and given.device == HOST:
+        return given  # numpy hands it back as what it was given, by `Tensor.__array_wrap__`
     return PLAIN if is_one_number(values, node, dotted, frame) else Value("array", HOST)
+
+
+_OF_EACH_ELEMENT = frozenset(f"numpy.{name}" for name in ("sqrt", "square", "exp", "log", "log2", "log10", "abs"))
 
 
 def _loader(values: Values, node: ast.expr, frame: Frame) -> Value:
