@@ -399,3 +399,21 @@ def test_the_parts_of_what_a_function_gives_back(returned, expected):
     """)
     found = project.types.things("a.py", function_of(project, "run"), "second")
     assert [named(project, thing) for thing in found] == expected
+
+
+def test_a_parameter_gets_one_of_the_objects_that_are_made_side_by_side():
+    project = project_of("""
+        class Memory:
+            def sample(self):
+                return 1
+
+        class Agent:
+            def update(self, memory):
+                return memory.sample()
+
+        def train(settings):
+            count, agent, memory = len(settings), Agent(), Memory()
+            agent.update(memory)
+    """)
+    found = project.types.things("a.py", function_of(project, "Agent.update"), "memory")
+    assert [named(project, thing) for thing in found] == ["instance Memory"]
