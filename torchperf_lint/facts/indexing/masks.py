@@ -70,7 +70,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.Compare):
         return not isinstance(node.ops[0], _NO_TENSOR) and _compares_tensors(values, node, frame)
     if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Invert) and is_mask(values, node.operand, frame, hops)
+        return isinstance(node.op, ast.Invert) and _inverts(values, node.operand, frame, hops)
     if isinstance(node, ast.BinOp):
         return _combines(values, node, frame, hops)
     if isinstance(node, ast.Call):
@@ -90,6 +90,11 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.IfExp):
         return is_mask(values, node.body, frame, hops) and is_mask(values, node.orelse, frame, hops)
     return isinstance(node, ast.NamedExpr) and is_mask(values, node.value, frame, hops)
+
+
+def _inverts(values: Values, operand: ast.expr, frame: Frame, hops: int) -> bool:
+    """`~m`: of a tensor it is a mask wherever something is selected by it, as nobody inverts the bits of places."""
+    return is_mask(values, operand, frame, hops) or values.of(operand, frame).kind == "tensor"
 
 
 def _combines(values: Values, node: ast.BinOp, frame: Frame, hops: int) -> bool:
