@@ -79,7 +79,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
         if _picks_one(node.slice):
             parts = entries(values, node, frame)
             return is_split_mask(node) or (bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts))
-        return is_mask(values, node.value, frame, hops)
+        return is_mask(values, node.value, frame, hops) or _of_filled_list(values, node, frame, hops)
     if isinstance(node, ast.Name):
         return _name(values, node, frame, hops)
     if isinstance(node, ast.Attribute):
@@ -111,6 +111,16 @@ def _combines(values: Values, node: ast.BinOp, frame: Frame, hops: int) -> bool:
 def _compares_tensors(values: Values, node: ast.Compare, frame: Frame) -> bool:
     value = values.of(node, frame)
     return value.kind == "tensor" or (value.kind == "unknown" and is_result_compared(values, node, frame))
+
+
+def _of_filled_list(values: Values, node: ast.Subscript, frame: Frame, hops: int) -> bool:
+    """`found[i]` of a list that starts empty, and that a function puts nothing into but masks."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(node.value, ast.Name) or isinstance(node.slice, ast.Slice):
+        return False
+    made = body.assigned_once(frame.function, node.value.id, frame.at)
+    put = body.stored_items(frame.function, node.value.id) if isinstance(made, ast.List) and not made.elts else []
+    return bool(put) and all(is_mask(values, one, frame._replace(at=body.at(one)), hops + 1) for one in put)
 
 
 def _picks_one(index: ast.expr) -> bool:
