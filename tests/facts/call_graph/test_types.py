@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import texts
+from snippets import texts, value_of
 
 from torchperf_lint.facts.call_graph.chain_parts import split
 from torchperf_lint.facts.call_graph.index import FunctionKey
@@ -399,3 +399,65 @@ def test_the_parts_of_what_a_function_gives_back(returned, expected):
     """)
     found = project.types.things("a.py", function_of(project, "run"), "second")
     assert [named(project, thing) for thing in found] == expected
+
+
+def test_a_parameter_gets_one_of_the_objects_that_are_made_side_by_side():
+    project = project_of("""
+        class Memory:
+            def sample(self):
+                return 1
+
+        class Agent:
+            def update(self, memory):
+                return memory.sample()
+
+        def train(settings):
+            count, agent, memory = len(settings), Agent(), Memory()
+            agent.update(memory)
+    """)
+    found = project.types.things("a.py", function_of(project, "Agent.update"), "memory")
+    assert [named(project, thing) for thing in found] == ["instance Memory"]
+
+
+OWNED = """
+    import threading
+
+    class Scene:
+        pass
+
+    class Worker:
+        def __init__(self, scene=None):
+            self.scene = {own}
+
+        def run(self):
+            return self.scene
+
+    class Run:
+        def __init__(self, scene):
+            self.scene = Scene()
+            self.worker = Worker()
+            self.worker.scene = {given}
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "expected"),
+    [
+        ("None", "self.scene", ["instance Scene"]),
+        ("None", "Scene()", ["instance Scene"]),
+        ("None", "scene", []),
+        ("scene", "Scene()", []),
+    ],
+)
+def test_what_an_owner_makes_an_attribute_that_its_class_leaves_open(own, given, expected):
+    project = project_of(OWNED.format(own=own, given=given))
+    found = project.types.things("a.py", function_of(project, "Worker.run"), "self.scene")
+    assert [named(project, thing) for thing in found] == expected
+
+
+@pytest.mark.parametrize("base", ["", "(threading.Thread)"])
+def test_an_owner_says_what_value_an_attribute_has(base):
+    made = "def __init__(self):\n            self.radii = torch.zeros(9, device='cuda')"
+    snippet = OWNED.format(own="None", given="self.scene").replace("pass", made)
+    asked = snippet.replace("return self.scene", "return self.scene.radii").replace("Worker:", f"Worker{base}:")
+    assert value_of(asked, "self.scene.radii").kind == "tensor"

@@ -46,6 +46,8 @@ def back(code):
         "_, first = np.unique(x.cpu().numpy(), return_index=True)\nz = y[first, 0]",
         "b = torch.zeros(3, 4).scatter_(1, x.cpu(), 1)\nb = b.cuda()",
         "b = one_hot(x.cpu(), 4)[:, 1:]\nb = b.cuda()",
+        "b = torch.from_numpy(np.random.choice(len(x), 8, p=x.cpu().numpy())).cuda()",
+        "rows = np.random.choice(len(x), size=8, p=x.cpu().numpy())\nz = y[rows]",
         "k = np.argmax(x.cpu().data.numpy())\nb = np.zeros((1, 9))\nb[0][k] = 1\nb = torch.from_numpy(b).cuda()",
     ],
 )
@@ -57,6 +59,7 @@ def test_it_comes_back(code):
     "code",
     [
         "parts.append(x.cpu())\nz = torch.cat(parts)",
+        "row = np.random.choice(len(x), p=x.cpu().numpy())\nz = y[row]",
         "n = x.cpu().numel()\nz = y[n - 1]",
         "a = x.cpu()\nb = a.to(torch.float32)",
         "a = x.cpu()\nb = a.to('cpu')",

@@ -14,6 +14,10 @@ from torchperf_lint.facts.files.source import SourceFile
 MOVE_ALL = "def move_all(batch, device):\n    for k, v in batch.items():\n        batch[k] = v.to(device)\n\n"
 HEAD = "def evaluate(model: nn.Module, loader: DataLoader, tokenizer, device, to_list):\n    seen = []\n"
 MOVER = "def to_device(batch, device):\n    return batch.to(device)\n\n"
+MOVE_PARTS = (
+    "def all_to(data, device):\n    if torch.is_tensor(data):\n        return data.to(device)\n"
+    "    return {k: all_to(v, device) for k, v in data.items()}\n\n"
+)
 COMPOSE = (
     "from torchvision import transforms\n\ndef compose():\n    return transforms.Compose([Stack(), AsTensor()])\n\n"
 )
@@ -22,7 +26,8 @@ BOTH = "def both(x, y, device):\n    x, y = x.to(device), y.to(device)\n    retu
 
 def uploaded(code):
     """Whether what the first `.cpu()` of a function copies is said to have been uploaded there."""
-    files = texts(COMPOSE + MOVER + MOVE_ALL + BOTH + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
+    helpers = COMPOSE + MOVER + MOVE_ALL + MOVE_PARTS + BOTH
+    files = texts(helpers + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     site = next(iter(file.hot_calls("cpu")))
     return uploaded_on(file, site, site.receiver) is not None
@@ -40,6 +45,8 @@ def uploaded(code):
         "ids = tokenizer(x, return_tensors='pt')\nids = ids.to(device)\nseen.append(ids.input_ids.cpu())",
         "z = torch.from_numpy(to_list(y)).to(device)\nseen.append(z.cpu())",
         "z = y.long()\nif device:\n    z = z.to(device)\nseen.append(z.cpu())",
+        "u, z = map(lambda t: t.to(device), (x, y))\nseen.append(z.cpu())",
+        "y = all_to(y, device)\nseen.append(y['ids'].cpu())",
         "pair = tuple(t.to(device) for t in (x, y))\nu, z = pair\nseen.append(z.detach().cpu())",
         "pair = [x.to(device), y.to(device)]\nd = {'x': pair[0], 'y': pair[1]}\nseen.append(d['y'].cpu())",
         "y = y.float().to(device)\ny = y[:, -3:].to(device)\nseen.append(y.detach().cpu())",
@@ -71,6 +78,8 @@ def test_it_was_there_before(code):
     "code",
     [
         "if device:\n    y = model(x.cuda())\nseen.append(y.cpu())",
+        "u, z = map(lambda t: model(t.to(device)), (x, y))\nseen.append(z.cpu())",
+        "y = all_to(model(x.cuda()), device)\nseen.append(y['ids'].cpu())",
         "if device:\n    y = y.cuda() * 2\nseen.append(y.cpu())",
         "if device:\n    y = y.cuda()\n    y.mul_(2)\nseen.append(y.cpu())",
         "if device:\n    y = y.cuda()\ny = model(y)\nseen.append(y.cpu())",

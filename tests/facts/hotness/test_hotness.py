@@ -590,6 +590,7 @@ ROLES = {
     ),
     "training_step": ("step", "class Task:\n    def training_step(self, batch):\n        print(batch)  # <-"),
     "validation_step": ("eval", "class Task:\n    def validation_step(self, batch):\n        print(batch)  # <-"),
+    "test_step": ("eval", "class Task:\n    def test_step(self, batch, batch_idx):\n        print(batch)  # <-"),
     "compute_loss": ("step", "class Task:\n    def compute_loss(self, batch):\n        print(batch)  # <-"),
     "a loss function": ("step", "def focal_loss(logits, y):\n    print(logits)  # <-"),
     "collate_fn": ("data", "def collate_fn(rows):\n    print(rows)  # <-"),
@@ -621,6 +622,7 @@ def test_a_function_that_somebody_calls_per_step_is_hot(kind, code):
 
 
 COLD_FUNCTIONS = {
+    "a test of a step": "class TestOptimizer:\n    def test_step(self):\n        print(self)  # <-",
     "a check of a pass": "def validate_backward_pass(model, x):\n    model(x).backward()\n    print(x)  # <-",
     "the constructor of a module": "class Net(nn.Module):\n    def __init__(self, x):\n        print(x)  # <-",
     "a method nobody calls": "class Net(nn.Module):\n    def sizes(self, x):\n        print(x)  # <-",

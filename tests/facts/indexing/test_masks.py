@@ -47,6 +47,11 @@ CODE = """
             masks = [one.bool() for one in x]
             masks = [masks.flip(0) for masks in masks]
             numbers = [one.long() for one in x]
+            kept, mixed = [], []
+            for row in x:
+                kept.append(row > 0)
+                mixed.append(row > 0)
+                mixed.append(row.argsort())
             return {expression}
 """
 
@@ -65,6 +70,7 @@ def shown(expression):
         "x > 0",
         "low",
         "~low",
+        "~index[:, 1:]",
         "inner",
         "torch.stack((torch.ones_like(outer), outer))",
         "second",
@@ -100,6 +106,7 @@ def shown(expression):
         "option.train_mask[:, 0] * option.test_mask[:, 0]",
         "{'mask': low}['mask']",
         "masks[index.sum()]",
+        "kept[0]",
     ],
 )
 def test_a_boolean_tensor_is_a_mask(expression):
@@ -120,6 +127,7 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "option",
         "number",
         "low.float()",
+        "~number",
         "low.sum()",
         "x.argsort()",
         "(x > 0).all()",
@@ -136,6 +144,7 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "column",
         "where",
         "numbers[0]",
+        "mixed[0]",
     ],
 )
 def test_what_picks_by_position_is_none(expression):

@@ -56,6 +56,8 @@ def of(statement):
         ("[x[0, hit[i][j]] for j in range(9)]", ["hit[i][j]"]),
         ("[self.parts[h](x) for h in hit]", ["h"]),
         ("[table[name] for name in table]", []),
+        ("table.found[x.argmax()] = {'x': x}", []),
+        ("table.found[x.argmax()] = x", ["x.argmax()"]),
         ("[[{}, {'a': x}][1][h] for h in hit]", []),
         ("[{0: x}[h] for h in hit]", []),
         ("x[:, hit[i]]", []),

@@ -35,6 +35,10 @@ def test_what_is_compared_with_a_number_is_a_mask():
     assert shown("radii > 0")
 
 
+def test_a_dict_that_a_call_spreads_tells_where_it_computes():
+    assert shown("radii > 0", made="rasterizer(**{'points': points, 'scales': points.exp()})")
+
+
 @pytest.mark.parametrize(
     ("expression", "made"),
     [
@@ -42,6 +46,8 @@ def test_what_is_compared_with_a_number_is_a_mask():
         ("radii == 'none'", "rasterizer(points=points)"),
         ("radii > 0", "rasterizer(size)"),
         ("radii > 0", "rasterizer(points.cpu())"),
+        ("radii > 0", "rasterizer(**{'points': points.cpu()})"),
+        ("radii > 0", "rasterizer(**size)"),
         ("radii > 0", "shown(points)"),
         ("size > 0", "rasterizer(points=points)"),
     ],

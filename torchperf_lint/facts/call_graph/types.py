@@ -19,6 +19,7 @@ from torchperf_lint.facts.call_graph.library_chains import (
     one_further,
 )
 from torchperf_lint.facts.call_graph.module_classes import ModuleClasses
+from torchperf_lint.facts.call_graph.set_by_owners import SetByOwners
 from torchperf_lint.facts.call_graph.targets import Targets
 from torchperf_lint.facts.outlines.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.outlines.records import Binding, Function
@@ -43,6 +44,7 @@ class Types:
         self._chains_returned: dict[str, dict[int, list[str]]] = {}
         self.modules = ModuleClasses(self)
         self.targets = Targets(self).of
+        self.by_owners = SetByOwners(self)
 
     def things(self, path: str, function: int, chain: str) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
@@ -338,7 +340,7 @@ class Types:
                 found.extend(self.bound_to(cls.path, binding.function, binding.value))
             if found:
                 return _unique(iter(found))
-        return _unique(iter(found))
+        return _unique(iter(found)) or self.by_owners.of(thing, name)
 
     def _field(self, cls: Thing, name: str) -> list[Thing]:
         """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""

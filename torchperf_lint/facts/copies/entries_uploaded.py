@@ -53,5 +53,16 @@ def zipped(node: ast.Call) -> ast.expr | None:
     return inner.args[1] if isinstance(inner, ast.Call) and pairs else None
 
 
+def made_of_each(node: ast.expr) -> ast.expr | None:
+    """`t.to(device)` of `[t.to(device) for t in batch]` and of `map(lambda t: t.to(device), batch)`; else None."""
+    if isinstance(node, ast.DictComp):
+        return node.value
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return node.elt
+    mapped = isinstance(node, ast.Call) and chain(node.func) == "map" and len(node.args) == 2
+    by = node.args[0] if isinstance(node, ast.Call) and mapped else None
+    return by.body if isinstance(by, ast.Lambda) else None
+
+
 def _is_store(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)

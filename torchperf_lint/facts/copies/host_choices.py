@@ -10,6 +10,7 @@ import ast
 from torchperf_lint.facts.copies.saved_at_once import made_of
 from torchperf_lint.facts.files.source import Site
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.facts.syntax.literals import is_none
 from torchperf_lint.facts.syntax.syntax import names_of
 
 _CHOOSE = frozenset({"argmax", "argmin", "multinomial", "choice", "choices", "sample"})
@@ -27,3 +28,9 @@ def chosen_on_host(site: Site) -> bool:
         if node.lineno > site.call.lineno and names_of(node) & named:
             return True
     return False
+
+
+def weights(denoted: str, call: ast.Call) -> list[ast.expr]:
+    """By what `np.random.choice(n, size, p=probs)` draws several; one alone is a number, which the host may need."""
+    several = len(call.args) > 1 or any(k.arg == "size" and not is_none(k.value) for k in call.keywords)
+    return [k.value for k in call.keywords if k.arg == "p"] if several and denoted == "numpy.random.choice" else []

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.bindings.effects import statements
 from torchperf_lint.facts.call_graph.index import FunctionKey
 from torchperf_lint.facts.copies.array_helpers import computes_as_torch_does
+from torchperf_lint.facts.copies.host_choices import weights
 from torchperf_lint.facts.copies.packed_lengths import packed_lengths
 from torchperf_lint.facts.devices.devices import target_device
 from torchperf_lint.facts.files.source import Place, Site, SourceFile
@@ -351,7 +352,7 @@ class _Trip:
             return False
         if denoted.endswith("_like") and not self.by_shape:
             return False
-        if not any(map(self.holds, _plain(node.args))):
+        if not any(map(self.holds, [*_plain(node.args), *weights(denoted, node)])):
             return False
         if not denoted.startswith("torch."):
             self.through[denoted] = None

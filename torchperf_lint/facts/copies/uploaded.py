@@ -15,11 +15,18 @@ from collections.abc import Sequence
 from torchperf_lint.facts.bindings.bindings import Definition
 from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.constants.changed_in_place import base_of, changed, given_for_effect
-from torchperf_lint.facts.copies.entries_uploaded import as_entry, entries_given_back, written_entry, zipped
+from torchperf_lint.facts.copies.entries_uploaded import (
+    as_entry,
+    entries_given_back,
+    made_of_each,
+    written_entry,
+    zipped,
+)
 from torchperf_lint.facts.copies.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.devices.devices import target_device
 from torchperf_lint.facts.devices.moved_in_place import moved_in_place
 from torchperf_lint.facts.devices.movers import MOVERS, moved_by_function
+from torchperf_lint.facts.devices.recursive_movers import moved_part_by_part
 from torchperf_lint.facts.files.source import Place, SourceFile
 from torchperf_lint.facts.syntax import torch_api as api
 from torchperf_lint.facts.syntax.chains import chain, last_part
@@ -113,11 +120,11 @@ class _Search:
         if given_back is not None:
             return given_back
         node = same_numbers(node)
+        part = made_of_each(node)
+        if part is not None:
+            return self.line(part, self.body.at(part), hops - 1) if isinstance(part, ast.Call) and hops else None
         if isinstance(node, ast.Call):
             return self._of_call(node, at, hops)
-        if isinstance(node, ast.DictComp | ast.ListComp | ast.GeneratorExp):
-            part = node.value if isinstance(node, ast.DictComp) else node.elt
-            return self.line(part, self.body.at(part), hops - 1) if isinstance(part, ast.Call) and hops else None
         if isinstance(node, ast.Tuple | ast.List) and node.elts and hops:
             lines = [self.line(element, at, hops - 1) for element in node.elts]
             return lines[0] if None not in lines else None
@@ -270,7 +277,8 @@ class _Search:
             moved = moved_by_function(self.file.project.values, node, frame)
             return moved is not None and self._is_on_host(moved.data, frame)
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
-            return False
+            parts = moved_part_by_part(self.file.project.values, node, frame)
+            return parts is not None and self._is_on_host(parts, frame)
         if node.func.attr == "to" and target_device(self.file.project.values, node, frame) in (None, HOST):
             return False
         return self._is_on_host(node.func.value, frame)

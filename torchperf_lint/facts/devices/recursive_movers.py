@@ -55,6 +55,13 @@ def moved_with_its_parts(values: Values, node: ast.Call, key: FunctionKey, frame
     return given._replace(device=DEVICE, because=because, borrowed=False, entries=()).weaker(Confidence.LIKELY)
 
 
+def moved_part_by_part(values: Values, node: ast.Call, frame: Frame) -> ast.expr | None:
+    """What a call of such a function moves to the device; None for other calls."""
+    targets = values.types.targets(frame.path, frame.function, chain(node.func)) if node.args else []
+    moved = len(targets) == 1 and moved_with_its_parts(values, node, targets[0], frame).kind != "unknown"
+    return node.args[0] if moved else None
+
+
 def _moves(function: ast.FunctionDef, name: str) -> list[ast.Call]:
     """The results, or what the parameter is bound to anew, that are the parameter on another device."""
     held = (n.value for n in nodes_of(function) if isinstance(n, ast.Return | ast.Assign) and n.value is not None)

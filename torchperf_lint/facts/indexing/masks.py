@@ -70,7 +70,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.Compare):
         return not isinstance(node.ops[0], _NO_TENSOR) and _compares_tensors(values, node, frame)
     if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Invert) and is_mask(values, node.operand, frame, hops)
+        return isinstance(node.op, ast.Invert) and _inverts(values, node.operand, frame, hops)
     if isinstance(node, ast.BinOp):
         return _combines(values, node, frame, hops)
     if isinstance(node, ast.Call):
@@ -79,7 +79,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
         if _picks_one(node.slice):
             parts = entries(values, node, frame)
             return is_split_mask(node) or (bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts))
-        return is_mask(values, node.value, frame, hops)
+        return is_mask(values, node.value, frame, hops) or _of_filled_list(values, node, frame, hops)
     if isinstance(node, ast.Name):
         return _name(values, node, frame, hops)
     if isinstance(node, ast.Attribute):
@@ -90,6 +90,11 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.IfExp):
         return is_mask(values, node.body, frame, hops) and is_mask(values, node.orelse, frame, hops)
     return isinstance(node, ast.NamedExpr) and is_mask(values, node.value, frame, hops)
+
+
+def _inverts(values: Values, operand: ast.expr, frame: Frame, hops: int) -> bool:
+    """`~m`: of a tensor it is a mask wherever something is selected by it, as nobody inverts the bits of places."""
+    return is_mask(values, operand, frame, hops) or values.of(operand, frame).kind == "tensor"
 
 
 def _combines(values: Values, node: ast.BinOp, frame: Frame, hops: int) -> bool:
@@ -106,6 +111,16 @@ def _combines(values: Values, node: ast.BinOp, frame: Frame, hops: int) -> bool:
 def _compares_tensors(values: Values, node: ast.Compare, frame: Frame) -> bool:
     value = values.of(node, frame)
     return value.kind == "tensor" or (value.kind == "unknown" and is_result_compared(values, node, frame))
+
+
+def _of_filled_list(values: Values, node: ast.Subscript, frame: Frame, hops: int) -> bool:
+    """`found[i]` of a list that starts empty, and that a function puts nothing into but masks."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(node.value, ast.Name) or isinstance(node.slice, ast.Slice):
+        return False
+    made = body.assigned_once(frame.function, node.value.id, frame.at)
+    put = body.stored_items(frame.function, node.value.id) if isinstance(made, ast.List) and not made.elts else []
+    return bool(put) and all(is_mask(values, one, frame._replace(at=body.at(one)), hops + 1) for one in put)
 
 
 def _picks_one(index: ast.expr) -> bool:

@@ -86,6 +86,8 @@ def _bound(file: SourceFile, one: Sized) -> tuple[int, str, tuple[int, int]] | N
 def _sized(file: SourceFile) -> Iterator[Sized]:
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
+        if _stores_a_record(file, spot):
+            continue
         for operand in _indices(file, spot, spot.expression.slice):
             # Of a parameter without an annotation only a test of its value shows what it is.
             kept = is_kept_number(spot, operand)
@@ -101,6 +103,19 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
         if operands and _takes_sizes(file, site):
             for operand in operands:
                 yield Sized(site, operand, _in_inner_loop(file, site, operand))
+
+
+def _stores_a_record(file: SourceFile, place: Place) -> bool:
+    """`found[name] = {"box": box}`: no tensor holds a dict, and a dict takes its keys as they are."""
+    taken = place.expression
+    if not isinstance(taken, ast.Subscript) or not isinstance(taken.ctx, ast.Store):
+        return False
+    statement = file.enclosing(place.function).statement(taken)
+    record = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.DictComp)
+    if not record:
+        return False
+    value = file.value(taken.value, place)
+    return value.kind != "sequence" or is_mapping(value)
 
 
 def _is_given_one_number(site: Site, node: ast.expr) -> bool:

@@ -70,6 +70,8 @@ class Assignments:
         """
         for item, each in zip(target.elts, side_by_side(target, node) or (), strict=False):
             self.notes.bind(item, bound_functions(each) or chain(each), context)
+            if isinstance(item, ast.Name):
+                self.notes.names.binds(item.id, chain(each))
         if "?" in value or value[0] in "@{|":
             return
         for position, item in enumerate(target.elts):

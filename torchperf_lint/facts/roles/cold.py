@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.outlines.records import Function
 from torchperf_lint.facts.roles.meters import ONCE_PER_EPOCH, is_meter
 from torchperf_lint.facts.roles.operations import PLAIN_BASES
 from torchperf_lint.facts.syntax.chains import last_part
@@ -78,7 +79,8 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
         return True
     if is_kernel(function.decorators) or any(_KEEPS.search(last_part(d)) for d in function.decorators):
         return True
-    if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
+    named_so = _COLD_UNLESS_CALLED.search(function.name) and not _takes_test_batches(function)
+    if named_so and not (called and _made_in_passing(index, key)):
         return True
     if COLD_NAME.search(function.name):
         return not (trains and (_WARM_UP.search(function.name) or PROFILES_NAME.search(function.name)))
@@ -90,6 +92,12 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     if function.name in ONCE_PER_EPOCH:
         return is_meter(index, own)
     return function.name == "render" and all(index.method(own, name) for name in _OF_AN_ENVIRONMENT)
+
+
+def _takes_test_batches(function: Function) -> bool:
+    """`test_step(self, batch, batch_idx)`, which frameworks call as `validation_step`; a test takes no batch."""
+    is_step = function.name in ("test_step", "test_step_end")
+    return is_step and function.class_index >= 0 and len(function.parameters) > 1
 
 
 def is_kernel(decorators: Iterable[str]) -> bool:

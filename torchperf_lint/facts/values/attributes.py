@@ -202,7 +202,16 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         told_by_type = from_thing(values, things[0] if things else None, name)
         return told_by_type if told_by_type.kind != "unknown" else _left_to_subclasses(values, thing, name, frame)
     placeholder = all(is_none(expression) and not buffer for _, expression, buffer in written)
-    return _promised(values, thing, name, frame) if placeholder else join(found)
+    return _left_open(values, thing, name, frame) if placeholder else join(found)
+
+
+def _left_open(values: Values, thing: Thing, name: str, frame: Frame) -> Value:
+    """What an attribute may be that its class makes None: what its annotation says, or what its owner makes it."""
+    promised = _promised(values, thing, name, frame)
+    if promised.kind != "unknown":
+        return promised
+    given = values.types.by_owners.of(thing, name)
+    return from_thing(values, given[0], name) if len(given) == 1 else UNKNOWN
 
 
 def _left_to_subclasses(values: Values, thing: Thing, name: str, frame: Frame) -> Value:

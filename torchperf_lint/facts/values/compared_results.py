@@ -7,10 +7,11 @@ elements by it, and was computed from tensors on the device, is one itself.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.syntax.arguments import arguments
-from torchperf_lint.facts.values.value import DEVICE, HOST, Frame
+from torchperf_lint.facts.values.value import DEVICE, HOST, UNKNOWN, Frame, Value
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values.values import Values
@@ -38,5 +39,14 @@ def _computes(values: Values, node: ast.expr | None, frame: Frame) -> bool:
     called = values.thing(node.func, there)
     if called is None or called.kind != "external" or not called.dotted.endswith("()"):
         return False
-    devices = {value.device for value in (values.of(a, there) for a in arguments(node)) if value.kind == "tensor"}
+    given = [*(values.of(a, there) for a in arguments(node)), *_spread(values, node, there)]
+    devices = {value.device for value in given if value.kind == "tensor"}
     return DEVICE in devices and HOST not in devices
+
+
+def _spread(values: Values, node: ast.Call, frame: Frame) -> Iterator[Value]:
+    """What the dicts hold that a call spreads: `rasterizer(**points)` of `points = {"means": means, "scales": s}`."""
+    for keyword in node.keywords:
+        held = values.of(keyword.value, frame) if keyword.arg is None else UNKNOWN
+        if held.kind == "sequence" and held.item is not None:
+            yield held.item

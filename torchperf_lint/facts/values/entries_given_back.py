@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.syntax.chains import chain
-from torchperf_lint.facts.syntax.literals import is_text
+from torchperf_lint.facts.syntax.literals import is_none, is_text
 from torchperf_lint.facts.syntax.syntax import nodes_of
 from torchperf_lint.facts.values.value import Frame
 
@@ -86,11 +86,15 @@ def _updates(function: ast.AST, name: str) -> Iterator[ast.Call]:
 
 
 def _given_back(values: Values, call: ast.Call, key: str, frame: Frame, hops: int) -> Parts:
-    """What a function of the project has under the key on every way out; nothing where one of them is not known."""
+    """What a function of the project has under the key on every way out; nothing where one of them is not known.
+
+    Who asks for an entry was not given None.
+    """
     targets = values.types.targets(frame.path, frame.function, chain(call.func))
     body = values.body(targets[0].path) if len(targets) == 1 else None
     if body is None:
         return []
     inside = Frame(targets[0].path, targets[0].index, frame.at)
-    ways = [_of(values, r, key, inside._replace(at=body.at(r)), hops) for r in body.returns(inside.function)]
+    returned = [r for r in body.returns(inside.function) if not is_none(r)]
+    ways = [_of(values, r, key, inside._replace(at=body.at(r)), hops) for r in returned]
     return [part for way in ways for part in way] if all(ways) else []
