@@ -55,3 +55,32 @@ def test_what_nobody_asks_for_by_default(test, off):
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     spot = next(s for s in hot_nodes(file, ast.Subscript))
     assert is_switched_on(spot) is off
+
+
+MADE = """
+    def make(cfg):
+        return Net({given})
+
+    FINE = dict(margin={written}, other=3.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "written", "off"),
+    [
+        ("margin=0.5", "-1", False),
+        ("0.5", "-1", False),
+        ("margin=-1", "0.5", True),
+        ("margin=cfg.margin", "0.5", True),
+        ("**cfg", "1e-4", False),
+        ("weight=2.0, **cfg", "1e-4", False),
+        ("**cfg", "0", True),
+        ("weight=2.0", "1e-4", True),
+    ],
+)
+def test_what_is_off_until_who_makes_the_object_gives_more(given, written, off):
+    files = texts({"a.py": CODE.format(test="self.margin > 0"), "b.py": "from a import Net\n"})
+    files["b.py"] += texts(MADE.format(given=given, written=written), imports="")["a.py"]
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    spot = next(s for s in hot_nodes(file, ast.Subscript))
+    assert is_switched_on(spot) is off
