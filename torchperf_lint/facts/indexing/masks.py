@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.bindings.bindings import Definition
+from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_mask
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
@@ -26,7 +27,7 @@ from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-_HOPS = 4
+_HOPS = 6
 _CALLERS = 4
 _PREDICATES = frozenset(
     "isnan isinf isfinite isposinf isneginf isin isclose eq ne gt lt ge le greater less greater_equal less_equal "
@@ -168,11 +169,20 @@ def _helper(values: Values, node: ast.Call, frame: Frame, hops: int, index: tupl
     if body is None:
         return False
     key = targets[0]
-    parts = [_part(returned, index) for returned in body.returns(key.index)]
     inside = Frame(key.path, key.index, frame.at)
+    returned = [r for r in body.returns(key.index) if not index or _has_parts(values, r, index[0], inside, body)]
+    parts = [_part(one, index) for one in returned]
     return bool(parts) and all(
         part is not None and is_mask(values, part, inside._replace(at=body.at(part)), hops + 1) for part in parts
     )
+
+
+def _has_parts(values: Values, node: ast.expr, last: int, frame: Frame, body: Body) -> bool:
+    """Whether what a function returns can be what a call takes apart: not where it asks for less, `return x` and
+    `return x, loss` before `return x, loss, mask`."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return last < len(node.elts) or any(isinstance(part, ast.Starred) for part in node.elts)
+    return values.of(node, frame._replace(at=body.at(node))).kind != "tensor"
 
 
 def _part(node: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
