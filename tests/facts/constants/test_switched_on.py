@@ -19,7 +19,7 @@ CODE = """
             self.margin, self.weight, self.depth, self.scale = margin, weight, depth, scale
             self.sparse = sparse
 
-        def forward(self, x: torch.Tensor, cfg: dict):
+        def forward(self, x: torch.Tensor, cfg: dict, labels=None, label_map=None):
             x = x.cuda()
             if {test}:
                 y = x[0]
@@ -46,6 +46,8 @@ CODE = """
         ("self.margin < 0", False),
         ("self.other > 0", False),
         ("x.sum() > 0", False),
+        ("label_map is not None", True),
+        ("labels is not None", False),
         ("self.sparse", True),
         ("not self.sparse", False),
     ],
