@@ -13,6 +13,7 @@ from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_mask
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
+from torchperf_lint.facts.indexing.kept_masks import is_kept_mask
 from torchperf_lint.facts.indexing.mask_uses import asked_as_masks
 from torchperf_lint.facts.indexing.split_masks import is_split_mask
 from torchperf_lint.facts.outlines.records import Function
@@ -79,7 +80,8 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.Subscript):
         if _picks_one(node.slice):
             parts = entries(values, node, frame)
-            return is_split_mask(node) or (bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts))
+            known = bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts)
+            return known or is_split_mask(node) or is_kept_mask(values, node, is_mask)
         return is_mask(values, node.value, frame, hops)
     if isinstance(node, ast.Name):
         return _name(values, node, frame, hops)
@@ -285,7 +287,7 @@ def _attribute(values: Values, node: ast.Attribute, frame: Frame, hops: int) -> 
         return is_mask(values, node.value, frame, hops)
     own = values.index.class_of(frame.path, frame.function)
     if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
-        return is_split_mask(node)
+        return is_split_mask(node) or is_kept_mask(values, node, is_mask)
     body = values.body(own.path)
     found = [(f, v) for f, v, _ in setters(values, own, node.attr) if not is_none(v)]
     if body is None or not found:
