@@ -1,7 +1,7 @@
 """Boolean tensors: what comparisons, their combinations, factories and helper functions make of tensors.
 
 A name alone (`mask`) shows little, as integer indices are called so too: only that of a parameter is taken for what
-it says, where all callers are elsewhere or give what is called so, too.
+it says, where all callers are elsewhere or give what is called so, too. Of what samples hold, kept_masks.py tells.
 """
 
 from __future__ import annotations
