@@ -18,6 +18,18 @@ CODE = """
     def inverted(mask):
         return ~mask
 
+    def encoded(x: torch.Tensor, short=False, shorter=False, full=False):
+        if shorter:
+            return x.relu()
+        if short:
+            return x, x + 1
+        return x, x > 0, x < 1
+
+    def unsure(x: torch.Tensor, full=False):
+        if full:
+            return x, x > 0, x
+        return x, x < 0
+
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -33,6 +45,13 @@ CODE = """
             both = low & given
             made = torch.zeros(4, dtype=torch.bool)
             valid, lengths = padded(x)
+            hidden, _, hidden_low = encoded(x)
+            narrow = x > 2
+            narrow = narrow[low]
+            narrow = narrow[low]
+            narrow = narrow[low]
+            narrow = narrow[low]
+            _, of_some, of_one = unsure(x, full=True)
             rows = torch.stack([row for row, one in zip(x, low)])
             for row, one in zip(x, low):
                 row = row[one]
@@ -59,7 +78,7 @@ CODE = """
 def shown(expression):
     files = texts(CODE.format(expression=expression))
     project = Project.of_texts(files)
-    node = next(n for n in ast.walk(ast.parse(files["a.py"])) if isinstance(n, ast.Return) and n.lineno > 20).value
+    node = next(n for n in ast.walk(ast.parse(files["a.py"])) if isinstance(n, ast.Return) and n.lineno > 30).value
     function = next(i for i, f in enumerate(project.index.outlines["a.py"].functions) if f.name == "forward")
     return is_mask(project.values, node, Frame("a.py", function, (node.lineno, node.col_offset + 1)))
 
@@ -107,6 +126,9 @@ def shown(expression):
         "{'mask': low}['mask']",
         "masks[index.sum()]",
         "kept[0]",
+        "hidden_low",
+        "of_some",
+        "narrow",
     ],
 )
 def test_a_boolean_tensor_is_a_mask(expression):
@@ -145,6 +167,8 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "where",
         "numbers[0]",
         "mixed[0]",
+        "hidden",
+        "of_one",
     ],
 )
 def test_what_picks_by_position_is_none(expression):

@@ -102,6 +102,7 @@ RARE = [
     ("self.epoch_num == 0", "cadence", False),
     ("self.config.max_loss_debug and limit", "debug", False),
     ("done or state.cur_nimg % status_nimg == 0", "cadence", False),
+    ("global_step in cfg_train.pg_scale", "cadence", False),
     ("step != SAVE_STEP", "cadence", True),
     ("self.global_step not in steps", "cadence", True),
     ("not epoch != 0", "cadence", False),
@@ -160,6 +161,7 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "step in self.scales",
     "len(self.images) < size",
     "len(batch) < 20",
     "self.global_step < 5000",

@@ -57,6 +57,27 @@ def test_a_dict_that_forward_returns_is_no_tensor():
     assert shown(value_of(net, "parts").item) == ("tensor", DEVICE)
 
 
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        ("print(batch.tree_size)", "plain"),
+        ("print(batch.tree_size.cpu())", "batch"),
+        ("print(batch['tree'].size.to('cpu'), batch.tree_size)", "plain"),
+        ("print(batch.leaf_size.cpu(), batch.tree_size)", "plain"),
+    ],
+)
+def test_a_size_that_is_moved_is_a_tensor(use, kind):
+    code = f"""
+        import lightning as L
+
+        class Net(L.LightningModule):
+            def training_step(self, batch, batch_idx):
+                {use}
+    """
+    assert value_of(code, "batch.tree_size").kind == kind
+    assert value_of(code, "batch").kind == "batch"
+
+
 def test_what_parts_of_an_array_are_asked_for():
     check("def f(x):\n    a, b = x[:, :2].long().t()\n    return a", "a", "tensor", ANYWHERE)
     check("def f(x):\n    a = x[:, :2].astype(int)\n    return x", "x", "unknown", None)

@@ -15,8 +15,11 @@ from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
 from torchperf_lint.facts.files.source import SourceFile
 from torchperf_lint.facts.syntax.literals import is_literal, is_none, is_true
+from torchperf_lint.patterns import pattern
 
 _NO_FLAG = ("training", "drop")
+_LEARNT_FROM = pattern(r"(?:^|_)(?:labels?|targets?)$")
+"""What `forward(x, labels=None)` is given in every step that trains."""
 
 
 class OffFlags:
@@ -70,8 +73,8 @@ class OffFlags:
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
             given = isinstance(test.ops[0], ast.IsNot) == taken
             name = ast.unparse(test.left)
-            plain_mask = "mask" in name and "head" not in name
-            return name if given and not plain_mask and is_none(self._default(name)) else None
+            usual = ("mask" in name and "head" not in name) or _LEARNT_FROM.search(name) is not None
+            return name if given and not usual and is_none(self._default(name)) else None
         if self.numbers and isinstance(test, ast.Compare) and taken and _is_more_than_nothing(test):
             written = ast.unparse(test.left)
             return written if self._is_switch(written) else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.call_graph.index import FunctionKey
+from torchperf_lint.facts.constants.given_when_made import is_given_more
 from torchperf_lint.facts.constants.off_flags import OffFlags
 from torchperf_lint.facts.files.source import Place
 from torchperf_lint.facts.outlines.signatures import defaulted
@@ -39,16 +41,25 @@ def _is_off(place: Place, test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Gt):
         return False
     least, attribute = _number(test.comparators[0]), chain(test.left)
-    default = _number(_default_of(place, attribute.removeprefix("self."))) if attribute.startswith("self.") else None
-    return least is not None and default is not None and default <= least
+    made = _constructor_around(place) if attribute.startswith("self.") else None
+    if least is None or made is None:
+        return False
+    option = attribute.removeprefix("self.")
+    default = _number(_default_of(place, made, option))
+    return default is not None and default <= least and not is_given_more(place.file.project, made, option, least)
 
 
-def _default_of(place: Place, name: str) -> ast.expr | None:
-    """What the constructor of the class around gives to an option that nobody passes, which it keeps by its name."""
-    functions, body = place.file.outline.functions, place.file.project.body(place.file.path)
+def _constructor_around(place: Place) -> FunctionKey | None:
+    functions = place.file.outline.functions
     own = functions[place.function].class_index
     made = next((i for i, f in enumerate(functions) if f.class_index == own >= 0 and f.name == "__init__"), None)
-    constructor = body.functions.get(made) if body is not None and made is not None else None
+    return FunctionKey(place.file.path, made) if made is not None else None
+
+
+def _default_of(place: Place, key: FunctionKey, name: str) -> ast.expr | None:
+    """What a constructor gives to an option that nobody passes, which it keeps by its name."""
+    body = place.file.project.body(key.path)
+    constructor = body.functions.get(key.index) if body is not None else None
     if not isinstance(constructor, ast.FunctionDef):
         return None
     return dict(defaulted(constructor.args)).get(name)

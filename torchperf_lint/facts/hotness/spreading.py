@@ -3,7 +3,7 @@
 Loops' callees come first, then what is hot by its role, then what these call; then what loaders' workers call and no
 pass or step does; last what only evaluation, or perhaps nobody, calls. A call that stands where the caller which the
 reason names never gets to waits for another reason: for `decode(x, mode="stream")` where `forward` passes "forward",
-say.
+say. What an evaluation was the first to call, and a training step calls too, has the step's reason after all.
 """
 
 from __future__ import annotations
@@ -46,9 +46,13 @@ class Spreading:
         self._passed: set[FunctionKey] = set()
 
     def take(self, found: Iterable[tuple[FunctionKey, Hot]], called: bool) -> None:
-        """Keep functions with their reasons; a function's first reason is its own."""
+        """Keep functions with their reasons; a function's first reason is its own, but for what steps and evaluations
+        share."""
         for key, reason in found:
-            if key in self.hot:
+            if key in self.hot and self._explains_more(reason, self.hot[key]):
+                self.hot[key] = reason
+                self._queue.append((key, reason))
+            elif key in self.hot:
                 if key in self._waiting or key not in self._passed:
                     self._queue.append((key, reason))
             elif not self.ways.never_hot(key, called):
@@ -56,6 +60,12 @@ class Spreading:
                 (self._queue if later is None else later).append((key, reason))
                 if later is None:
                     self.hot[key] = reason
+
+    @staticmethod
+    def _explains_more(reason: Hot, known: Hot) -> bool:
+        """Whether what a training step calls was known for an evaluation that calls it, too."""
+        trains = reason.kind == "step" and reason.depth > 0 and not comes_last(reason)
+        return trains and known.kind == "eval" and known.depth > 0
 
     def _later(self, reason: Hot) -> deque[tuple[FunctionKey, Hot]] | None:
         """Where a reason waits until there can be no better one."""

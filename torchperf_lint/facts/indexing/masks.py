@@ -1,7 +1,7 @@
 """Boolean tensors: what comparisons, their combinations, factories and helper functions make of tensors.
 
 A name alone (`mask`) shows little, as integer indices are called so too: only that of a parameter is taken for what
-it says, where all callers are elsewhere or give what is called so, too.
+it says, where all callers are elsewhere or give what is called so, too. Of what samples hold, kept_masks.py tells.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.bindings.bindings import Definition
+from torchperf_lint.facts.bindings.bodies import Body
 from torchperf_lint.facts.bindings.documented_tensors import is_documented_mask
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey
 from torchperf_lint.facts.call_graph.passed import argument_for, call_at
+from torchperf_lint.facts.indexing.kept_masks import is_kept_mask
 from torchperf_lint.facts.indexing.mask_uses import asked_as_masks
 from torchperf_lint.facts.indexing.split_masks import is_split_mask
 from torchperf_lint.facts.outlines.records import Function
@@ -26,7 +28,7 @@ from torchperf_lint.facts.values.values import Values
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-_HOPS = 4
+_HOPS = 6
 _CALLERS = 4
 _PREDICATES = frozenset(
     "isnan isinf isfinite isposinf isneginf isin isclose eq ne gt lt ge le greater less greater_equal less_equal "
@@ -78,7 +80,8 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
     if isinstance(node, ast.Subscript):
         if _picks_one(node.slice):
             parts = entries(values, node, frame)
-            return is_split_mask(node) or (bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts))
+            known = bool(parts) and all(is_mask(values, *part, hops + 1) for part in parts)
+            return known or is_split_mask(node) or is_kept_mask(values, node, is_mask)
         return is_mask(values, node.value, frame, hops) or _of_filled_list(values, node, frame, hops)
     if isinstance(node, ast.Name):
         return _name(values, node, frame, hops)
@@ -183,11 +186,20 @@ def _helper(values: Values, node: ast.Call, frame: Frame, hops: int, index: tupl
     if body is None:
         return False
     key = targets[0]
-    parts = [_part(returned, index) for returned in body.returns(key.index)]
     inside = Frame(key.path, key.index, frame.at)
+    returned = [r for r in body.returns(key.index) if not index or _has_parts(values, r, index[0], inside, body)]
+    parts = [_part(one, index) for one in returned]
     return bool(parts) and all(
         part is not None and is_mask(values, part, inside._replace(at=body.at(part)), hops + 1) for part in parts
     )
+
+
+def _has_parts(values: Values, node: ast.expr, last: int, frame: Frame, body: Body) -> bool:
+    """Whether what a function returns can be what a call takes apart: not where it asks for less, `return x` and
+    `return x, loss` before `return x, loss, mask`."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return last < len(node.elts) or any(isinstance(part, ast.Starred) for part in node.elts)
+    return values.of(node, frame._replace(at=body.at(node))).kind != "tensor"
 
 
 def _part(node: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
@@ -290,7 +302,7 @@ def _attribute(values: Values, node: ast.Attribute, frame: Frame, hops: int) -> 
         return is_mask(values, node.value, frame, hops)
     own = values.index.class_of(frame.path, frame.function)
     if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
-        return is_split_mask(node)
+        return is_split_mask(node) or is_kept_mask(values, node, is_mask)
     body = values.body(own.path)
     found = [(f, v) for f, v, _ in setters(values, own, node.attr) if not is_none(v)]
     if body is None or not found:

@@ -83,7 +83,7 @@ def is_single_turn(test: ast.expr) -> bool:
         left = left.func  # `trainer.get_num_updates() == 0`
     of_state = isinstance(left, ast.Subscript) and any(is_literal(left.slice, key) for key in ("step", "steps"))
     counter = "step" if of_state else name_of(left)  # `group["step"] == 0` of an optimizer
-    if not _COUNTER_NAME.search(counter) or (_counts_parts(right) and not _OF_STEPS.search(counter)):
+    if not _COUNTER_NAME.search(counter) or (_counts_parts(right) and not _OF_THE_RUN.search(counter)):
         return False
     if isinstance(right, ast.Constant) and isinstance(right.value, str | None):
         return False  # `padding_index == "last"`: a choice of the configuration; `index == None`: no counter is None
@@ -181,12 +181,11 @@ _STEP_NAME = pattern(r"(?:^|_)(?:step|iter|iteration|epoch|batch_idx|steps|iters
 """Counters of steps, and the one of them that something is done at: `i` and `n` may count anything."""
 
 
-_OF_STEPS = pattern(r"(?:^|_)(?:steps?|iter|iteration)$")
-"""Counters that count no parts: `global_step in config.scaled_at_steps`."""
-
-
 def _counts_parts(node: ast.expr) -> bool:
-    """`i in self.out_layers`: what counts are the parts of a model, and one of them is met in every step."""
+    """`i in self.out_layers`: what counts are the parts of a model, and one of them is met in every step.
+
+    `global_step in cfg.scale_at` counts the steps of a run, whatever is done at them.
+    """
     return bool(_PART_NAME.search(name_of(node)))
 
 

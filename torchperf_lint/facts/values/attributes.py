@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 SIZES = pattern(r"^(?:\w+_)?(?:size|shape)s?$")
 """Names of sizes, which are numbers of the host."""
+_MOVES = frozenset({"cpu", "cuda", "to"})
 
 
 def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Value:
@@ -66,7 +67,7 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         asked = _of_tensor_subclass(values, name, frame) if base.kind == "tensor" else UNKNOWN
         if tells_another_kind(asked):
             return asked
-        found = _of_tensor(base, name)
+        found = base if _is_moved_size(values, node, frame) else _of_tensor(base, name)
         used = found.kind == "batch" and found.device == DEVICE and _of_unknown(values, node, frame).kind == "tensor"
         return one_tensor(found) if used else found
     if (model := wrapped(base, name)) is not None:
@@ -151,6 +152,14 @@ def _of_tensor(base: Value, name: str) -> Value:
         return PLAIN  # `instances.image_size`: what is moved may be a record of tensors and of their sizes
     # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.
     return base
+
+
+def _is_moved_size(values: Values, node: ast.Attribute, frame: Frame) -> bool:
+    """Whether what is called like a size is a tensor after all, as the function moves it: `batch.tree_size.cpu()`."""
+    if not SIZES.search(node.attr):
+        return False
+    body = values.body(frame.path)
+    return body is not None and any(use in _MOVES for use, _ in body.uses(frame.function, chain(node)))
 
 
 def _of_unknown_module(base: Value, name: str) -> Value:
