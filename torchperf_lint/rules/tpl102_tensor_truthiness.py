@@ -105,13 +105,13 @@ class TensorTruthiness(SourceRule):
     (`if mask.any(): y = net(x[mask])`: rows that are found once have a length that the host knows); to ask for a
     counter, flag or setting in a buffer that only the host writes; to choose between two computations of a few
     element-wise operations that give tensors of one shape (`if norm > limit: x = x / norm`), which `torch.where` takes
-    as they are; to ask for the side that a batch is padded on
-    (`mask[:, -1].sum() == len(mask)`); to go on, row by row, to where padding begins (`while x[k].sum() == 0: k -= 1`),
-    which one count tells; to leave out a training step whose loss is zero; to ask for a number that the host has laid
-    out itself, at a place that it knows (`steps[i] == 0` of a `torch.linspace`), or has just uploaded
-    (`t = torch.tensor([i], device=device)`, then `if t != 0`); and to ask a tensor for one
-    element after the other (`if scores[i] > 0.5:` in a loop over `i`), or in each turn for the number that it compares
-    with its own (`if i != best:`), where one copy before the loop answers all.
+    as they are, or to keep the best that a search has found, `if loss < best: best, kept = loss, x.clone()`; to ask for
+    the side that a batch is padded on (`mask[:, -1].sum() == len(mask)`); to go on, row by row, to where padding begins
+    (`while x[k].sum() == 0: k -= 1`), which one count tells; to leave out a training step whose loss is zero; to ask
+    for a number that the host has laid out itself, at a place that it knows (`steps[i] == 0` of a `torch.linspace`), or
+    has just uploaded (`t = torch.tensor([i], device=device)`, then `if t != 0`); and to ask a tensor for one element
+    after the other (`if scores[i] > 0.5:` in a loop over `i`), or in each turn for the number that it compares with its
+    own (`if i != best:`), where one copy before the loop answers all.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.

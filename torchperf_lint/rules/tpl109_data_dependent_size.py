@@ -22,6 +22,7 @@ from torchperf_lint.facts.indexing.purposes import (
     COUNTED,
     EACH_LAYER,
     FILLED,
+    FIRST,
     FIXED,
     FOUND,
     FULL,
@@ -138,7 +139,7 @@ class DataDependentSize(SourceRule):
     gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`. One mask that
     selects twice, or selects and is stored by, `out[mask] = f(x[mask])`, is reported all the same, as info, in
     evaluations and results for a user too: one search for its elements would do for all. So is what is selected only to
-    be counted, `len(x[labels == c])`.
+    be counted, `len(x[labels == c])`, and what is searched for its first place only, `if len(found): end = found[0]`.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -212,7 +213,7 @@ class DataDependentSize(SourceRule):
         mask = short(words(_as_mask(selection, what)))
         loop = fixed_in(selection) if what == FIXED else None
         within_a_step = loop is not None and not loop.hot
-        mild = disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP, GROUPS)
+        mild = disputable or evaluates or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP, GROUPS, FIRST)
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
@@ -309,6 +310,8 @@ _INSTEAD: dict[str | None, str] = {
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
     FOUND: "one place is read, which the mask tells without a count: `{whole}.int().argmax(-1)`, for all rows at once "
     "where a loop asks for each",
+    FIRST: "one place is taken, which the mask tells without a count: `{whole}.int().argmax()`, of the last "
+    "`(torch.arange(n, device=...) * {whole}).amax()`; that there is one, `{whole}.any()`, goes along in one read",
     OWN_STEP: "the number of the step is how often the loop has turned, which the host can count: hand it over, "
     "`for i, t in enumerate(...)`, or keep it on the object, `self.step_index += 1`",
     COUNTED: "count on the device: `{whole}.sum()`",

@@ -29,12 +29,12 @@ class TensorAsIndexOrSize(SourceRule):
     Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
     factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
     times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
-    tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
-    begins there, `x[i : i + 1]`, or a tensor without dimensions picks from one on the device, `x[scores.argmax()]`,
-    which can be done there; where it picks from a list of settings that the module was built with,
-    `self.rates[rate_id]`; entries of a buffer that the constructor made of numbers, `x[: self.sizes[0]]`; random
-    numbers that are drawn on the device only to be read; and what the host had before
-    it copied, or filled it in, there.
+    tensor in several places (`x[:, :end]` and `mask[:, : end - 1]`), or for three tensors or more in one statement;
+    where only a slice of a known length begins there, `x[i : i + 1]`, or a tensor without dimensions picks from one on
+    the device, `x[scores.argmax()]`, which can be done there; where it picks from a list of settings that the module
+    was built with, `self.rates[rate_id]`; entries of a buffer that the constructor made of numbers,
+    `x[: self.sizes[0]]`; random numbers that are drawn on the device only to be read; and what the host had before it
+    copied, or filled it in, there.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -163,7 +163,7 @@ class TensorAsIndexOrSize(SourceRule):
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
             confidence=Confidence.POSSIBLE if disputable else None,
-            root_cause=f"{self.code} of {written} in function {place.function}" if found.again else cause(place),
+            root_cause=f"{self.code} of what line {found.again} binds" if found.again else cause(place),
             leads=False,
         )
 

@@ -25,9 +25,9 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
     """A progress bar or an experiment tracker that is fed from the device every step.
 
     ## What it does
-    Flags `set_postfix`, `set_description`, `wandb.log`, `add_scalar`, `log_metrics` and their like, Fabric's too, given
-    a device tensor or a number just read from one, without a cadence, where the line runs every training step or
-    evaluation batch (the last is reported as info).
+    Flags `set_postfix`, `set_description`, `wandb.log`, `add_scalar`, `add_histogram` (which copies the whole tensor),
+    `log_metrics` and their like, Fabric's too, given a device tensor or a number just read from one, without a cadence,
+    where the line runs every training step or evaluation batch (the last is reported as info).
 
     ## Why it is slow
     The host waits until everything queued on the device before has run, to show a number that nobody reads at that
@@ -100,7 +100,10 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
     """
 
     code, name, since = "TPL120", "progress-bar-or-logger-every-step", "0.1.0"
-    triggers = (".set_postfix", ".set_desc", ".add_scalar", ".report_scalar", ".log_metric", ".log(", ".log_dict(")
+    triggers = (
+        *(".set_postfix", ".set_desc", ".add_scalar", ".add_histogram", ".report_scalar", ".log_metric"),
+        *(".log(", ".log_dict("),
+    )
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:

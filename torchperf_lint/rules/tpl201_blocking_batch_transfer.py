@@ -26,6 +26,7 @@ from torchperf_lint.facts.loaders.loaders import batch_copy, loaders_of
 from torchperf_lint.facts.loaders.own_batches import own_move, waits_for_nothing
 from torchperf_lint.facts.loaders.pinned_beside import PinnedBeside, pinned_beside
 from torchperf_lint.facts.loaders.pinning import Pinning, pinning_of
+from torchperf_lint.facts.loaders.sent_by_function import sent_by_function
 from torchperf_lint.facts.loaders.uploads_in_turns import UploadInTurns, uploads_in_turns
 from torchperf_lint.facts.roles.fed import is_fed
 from torchperf_lint.facts.syntax import torch_api as api
@@ -67,6 +68,7 @@ _COMPUTE_BEFORE = (
 """Of what numpy, or code of the project, works out after the loader."""
 
 
+_METHODS = ("to", "cuda", "type", "copy_")
 _KINDS = frozenset({"step", "eval", "rollout", "forward"})
 """A module's pass may be given anything: only where a loader is known to make it."""
 
@@ -75,17 +77,17 @@ class BlockingBatchTransfer(SourceRule):
     """A batch copied to the device without `non_blocking`, every step.
 
     ## What it does
-    Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
-    every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
-    on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor or array that
-    stays on the host, `data[i : i + 64]`, `images[number]`; and on what the step computes on the host from a batch,
-    with torch, with numpy or in a helper, before it copies that. Where the loader is known and not pinned, the finding
-    says so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
-    `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device; `buffer.copy_(batch)`, where the
-    buffer lies on the device; and batches that a generator or a `__next__` of the project copies before it hands them
-    to such a loop; and what a step makes on the host, beside another tensor that it pins and copies with
-    `non_blocking=True`. Where the `collate_fn` returns objects of a class of the project, whose own `to` takes no
-    `non_blocking`, the advice is for that method.
+    Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, or accelerate's
+    `send_to_device(batch, device)`, in a loop that runs every step, and on what a step is given or takes in under any
+    other name; also on parts of a batch that are joined on the host first, `torch.cat([views[0], views[1]])`, and on
+    pieces that the loop cuts out of a tensor or array that stays on the host, `data[i : i + 64]`, `images[number]`; and
+    on what the step computes on the host from a batch, with torch, with numpy or in a helper, before it copies that.
+    Where the loader is known and not pinned, the finding says so and points at it: the two belong together. And batches
+    that a loop inside the step copies sample by sample, `clips.append(torch.from_numpy(clip).to(device))`, to stack
+    them on the device; `buffer.copy_(batch)`, where the buffer lies on the device; and batches that a generator or a
+    `__next__` of the project copies before it hands them to such a loop; and what a step makes on the host, beside
+    another tensor that it pins and copies with `non_blocking=True`. Where the `collate_fn` returns objects of a class
+    of the project, whose own `to` takes no `non_blocking`, the advice is for that method.
 
     ## Why it is slow
     A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
@@ -155,7 +157,7 @@ class BlockingBatchTransfer(SourceRule):
     """
 
     code, name, since = "TPL201", "blocking-batch-transfer", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type(", ".copy_(", "device=")
+    triggers = (".to(", ".cuda(", ".type(", ".copy_(", "device=", "send_to_device(")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -178,6 +180,9 @@ class BlockingBatchTransfer(SourceRule):
             copied = batch_copied_into(project.values, site.call, site.frame) if is_blocking(site.call) else None
             if copied is not None and site.hot is not None and site.hot.kind in _KINDS:
                 yield self._copy(file, project, site, copied)
+        for site, batch in sent_by_function(file) if file.mentions(("send_to_device",)) else ():
+            if site.hot is not None and site.hot.kind in _KINDS:
+                yield self._copy(file, project, site, batch)
         yield from self._of_pieces(file, project)
 
     def _of_pieces(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -217,10 +222,12 @@ class BlockingBatchTransfer(SourceRule):
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None
         pinning = pinning_of(project, batch.origins)
-        first = (converted_first(site.call) or converted_before(site)) if not _follows_a_tensor(file, site) else None
+        by_function = last_part(site.record.callee) not in _METHODS
+        told = by_function or _follows_a_tensor(file, site)
+        first = None if told else converted_first(site.call) or converted_before(site)
         instead = _MAKE_THERE if _made_here(file, site) else _instead(site.call, first, pinning)
         as_well, own = _takes_modules_as_well(file, site), own_move(site, batch)
-        plain = not as_well and own is None
+        plain = not as_well and own is None and not by_function
         if own is not None:
             instead = own.advice + pinning.advice.removeprefix(" here")
         return self.found(

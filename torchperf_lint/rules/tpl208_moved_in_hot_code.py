@@ -23,12 +23,12 @@ class MovedInHotCode(SourceRule):
     ## What it does
     Flags `.to(device)`, `.cuda()` and `.type_as(x)` in code that runs every training step or forward pass, on a module,
     and on a tensor in host memory that was made before the loop, or made or loaded (`TABLE = torch.load(path)`) as a
-    constant of the Python module. What a method moves and calls, and only the constructor sets, is taken for a module.
-    What each of several objects keeps in host memory, where its constructor put it, is flagged where a training loop
-    draws one of them: `views[i].image.cuda()`.
-    A module that such code makes of constants alone, `LPIPS()`, is the same each time, and so is one that a function
-    hands out of a table of the Python module or from under `functools.cache`. So is a transform of torchaudio's that
-    computes a window or a filter bank when it is made, `Resample(rate, 16_000)`, whatever the settings.
+    constant of the Python module, or as an entry of one: `STATS["mean"]`. What a method moves and calls, and only the
+    constructor sets, is taken for a module. What each of several objects keeps in host memory, where its constructor
+    put it, is flagged where a training loop draws one of them: `views[i].image.cuda()`. A module that such code makes
+    of constants alone, `LPIPS()`, is the same each time, and so is one that a function hands out of a table of the
+    Python module or from under `functools.cache`. So is a transform of torchaudio's that computes a window or a filter
+    bank when it is made, `Resample(rate, 16_000)`, whatever the settings.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor

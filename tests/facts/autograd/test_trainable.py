@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchperf_lint.facts.autograd.trainable import is_without_parameters
+from torchperf_lint.facts.autograd.trainable import freezes, is_without_parameters
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,16 @@ def test_layers_and_transforms_without_parameters_wherever_they_were_moved(made)
 )
 def test_what_has_some_or_is_not_known(made):
     assert not is_without_parameters(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "frozen"),
+    [
+        ("model.requires_grad_(False)", True),
+        ("model.encoder.requires_grad_(freeze)", True),
+        ("hidden.detach().requires_grad_(False)", False),
+        ("x.requires_grad_()", False),
+    ],
+)
+def test_a_tensor_that_takes_no_gradients_freezes_no_model(text, frozen):
+    assert freezes(text) is frozen

@@ -237,6 +237,30 @@ def test_what_an_installed_package_gathers_for_others_may_be_used_by_them():
     assert left({**project(), "nets/__init__.py": ""}, packaged=True) == REST
 
 
+LEFT_OPEN = """
+import abc
+
+class Player(abc.ABC):
+    @abc.abstractmethod
+    def play(self, x):
+        ...
+
+class Learner:
+    def learn(self, x):
+        return x
+"""
+PLAYS = "from nets.players import Player\n\nclass Mine(Player):\n    def play(self, x):\n        return x\n"
+
+
+def test_a_file_that_leaves_methods_to_others_is_offered_to_them():
+    files = {**project(), "nets/__init__.py": "", "nets/players.py": LEFT_OPEN}
+    assert "Learner.learn" not in left(files, packaged=True)
+    assert "Learner.learn" in left(files)
+    assert "Learner.learn" in left({**files, "nets/mine.py": PLAYS}, packaged=True)
+    concrete = LEFT_OPEN.replace("    @abc.abstractmethod\n", "")
+    assert "Learner.learn" in left({**files, "nets/players.py": concrete}, packaged=True)
+
+
 def test_a_program_inside_a_package_is_one_where_the_package_is_not_for_others():
     files = {f"app/{path}": text for path, text in project().items()} | {"app/__init__.py": ""}
     files["app/train.py"] = files["app/train.py"].replace("from nets", "from app.nets")

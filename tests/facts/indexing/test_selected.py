@@ -7,7 +7,7 @@ from snippets import texts
 
 from torchperf_lint.facts.files.project import Project
 from torchperf_lint.facts.files.source import SourceFile
-from torchperf_lint.facts.indexing.purposes import CHECKED, COUNTED, FILLED, LOST, REDUCED, SCATTERED, WRITTEN
+from torchperf_lint.facts.indexing.purposes import CHECKED, COUNTED, FILLED, FIRST, LOST, REDUCED, SCATTERED, WRITTEN
 from torchperf_lint.facts.indexing.selected import purpose
 from torchperf_lint.facts.indexing.selections import STORE, base_of, selections
 from torchperf_lint.facts.indexing.selections_again import together
@@ -80,6 +80,11 @@ def found(*statements):
         (("x[torch.where(m)] = 0",), FILLED),
         (("return x.sum() / x[m].numel()",), COUNTED),
         (("if len(x[m]) > 3: raise ValueError",), CHECKED),
+        (("z = torch.where(m[0])[0]", "return z[0] if len(z) > 0 else 3"), FIRST),
+        (("z = m[0].nonzero()", "if z.numel():", "    return z[-1, 0]"), FIRST),
+        (("z = torch.where(m[0])[0]", "return z[0], z[1] if len(z) > 0 else 3"), None),
+        (("z = torch.where(m[0])[0]", "return z[0], z if len(z) > 0 else 3"), None),
+        (("z = torch.where(m[0])[0]", "return z[0]"), None),
         (("return self.proj(x[m])",), None),
         (("return x[m]",), None),
         (("return x[m].std()",), None),

@@ -270,3 +270,33 @@ def test_a_part_of_a_configuration_is_no_tensor(given, bound, expected):
     """)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [ast.unparse(one.operand) for one in sized(file)] == expected
+
+
+TRIMMED = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor, y: torch.Tensor):
+            x = self.net(x.cuda())
+            end = mask.cuda().sum(1).amax()
+            {bound}
+            x = x[:, :end]
+            {between}
+            return x[:, : end - 1] * y[:, : end - 1] + x[:, : 2 * end]
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "between", "lines"),
+    [
+        ("pass", "pass", [True, True, True, False]),
+        ("if x.ndim > 3: end = x.shape[1]", "pass", [True, True, True, False]),
+        ("pass", "end = end + 2", [False, False, False, False]),
+    ],
+)
+def test_one_tensor_that_several_bounds_are_made_of(bound, between, lines):
+    files = texts(TRIMMED.format(bound=bound, between=between))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [one.again > 0 for one in sized(file)] == lines

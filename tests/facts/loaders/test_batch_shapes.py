@@ -195,7 +195,7 @@ ITEMS = {
     "moved by the model": training("for x, y in loader:", "", "model.cuda()", loss="model(x, y)"),
     "a helper of accelerate": training(
         "for batch in loader:",
-        "x, y = send_to_device(batch, device)",
+        "x, y = send_to_device(batch, device)  # expect: TPL201",
         "from accelerate.utils import send_to_device",
     ),
 }

@@ -47,6 +47,7 @@ def chosen(body):
         "if x.max() > 1:\n    x = x * 2\nelif x.min() < 0:\n    x = x / 2",
         "if x.max() > 1:\n    if limit > 3:\n        x = x * 2",
         "z = x.clone()\nif x.max() > 1:\n    z = x + 1\nx = z",
+        "t = {'a': x * 2}\nz = t['a'].detach()\nif x.max() > 1:\n    z = t['a'].detach()\nx = z",
     ],
 )
 def test_a_choice_that_the_device_can_make(body):
@@ -84,3 +85,34 @@ def test_a_choice_that_the_device_can_make(body):
 )
 def test_what_only_the_host_can_decide(body):
     assert not chosen(body)
+
+
+SEARCH = """\
+def search(net: nn.Linear, x: torch.Tensor, steps: int):
+    x = x.cuda()
+    lowest = float("inf")
+    kept = {before}
+    for _ in range(steps):
+        loss = net(x).mean()
+        loss.backward()
+        {body}
+    return lowest, kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "keeps"),
+    [
+        ("[]", "if loss < lowest: lowest = loss", True),
+        ("[]", "if lowest > loss: lowest = loss.detach()", True),
+        ("x.detach()", "if loss < lowest:\n    lowest = loss\n    kept = x.detach()", True),
+        ("x.sum()", "if loss < lowest:\n    lowest = loss\n    kept = x.detach()", False),
+        ("[]", "if loss < lowest: lowest = x.sum()", False),
+        ("[]", "if loss < lowest:\n    lowest = loss\nelse:\n    steps = 0", False),
+        ("[]", "if loss < lowest:\n    lowest = loss\n    kept.append(x)", False),
+    ],
+)
+def test_the_best_that_a_search_keeps(before, body, keeps):
+    files = texts(SEARCH.format(before=before, body=body.replace("\n", "\n        ")))
+    first = min(truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"])), key=lambda spot: spot.start)
+    assert chooses_tensors(first) is keeps

@@ -306,7 +306,7 @@ class Net(nn.Module):
         ("if n > 3: return\n        self.replace(x)", DECIDES),
         ("if n > 3:\n            warn('bad')\n            return\n        self.replace(x)", DECIDES),
         (
-            "if n < best:\n            best = n\n            best_at = i\n            a = i\n            b = i",
+            "if n < best:\n            best = n\n            best_at = i\n            self.a = i\n            x = i",
             REPLACES,
         ),
     ],

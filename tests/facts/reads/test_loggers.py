@@ -51,6 +51,8 @@ def reads(logs: str) -> list[str]:
         ("for name in terms: wandb.log(losses)", ["losses"]),
         ("losses[0] = loss.item(); wandb.log(losses)", []),
         ("wandb.log(shown)", []),
+        ("writer.add_histogram('losses', loss, 3)", ["loss"]),
+        ("writer.add_histogram('losses', 3)", []),
     ],
 )
 def test_what_trackers_read(logs, expected):

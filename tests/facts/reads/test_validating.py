@@ -181,3 +181,29 @@ def test_a_network_that_the_constructor_is_given(made: str, found: int) -> None:
 def test_a_switch_that_turns_them_on_is_none() -> None:
     text = IMPORTS + MODULE.replace("{made}", "Normal(mean, 1.0)")
     assert list(checked(_file(text, main="import torch\ntorch.distributions.Distribution._validate_args = True\n")))
+
+
+PLANNER = """
+from lightning import LightningModule
+from torch.distributions import Beta
+
+class Planner(LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 8)
+
+    def training_step(self, batch, batch_idx):
+        kept = Beta(batch["mu"][0], batch["sigma"])
+        return self.net(batch["x"]).sum() - kept.mean.sum()
+
+def train(net, loader: torch.utils.data.DataLoader, optimizer):
+    for batch in loader:
+        kept = Beta(batch["mu"], batch["sigma"])
+        net(batch["x"]).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_parts_of_a_batch_that_a_framework_has_moved() -> None:
+    (found,) = checked(_file(IMPORTS + PLANNER))
+    assert found[0].file.outline.functions[found[0].function].name == "training_step"

@@ -35,7 +35,7 @@ _FREEZES = (
     (".requires_grad", pattern(r"\.requires_grad\b(?!_)(?!\s*=\s*true\b)")),
     (".requires_grad", pattern(r"\.requires_grad(?<=\bp\.requires_grad)\b")),
     (".requires_grad", pattern(r"param(?<=\bparam)\w*\.requires_grad\b")),
-    ("requires_grad_", pattern(r"requires_grad_\((?!\)|true\b)")),
+    ("requires_grad_", pattern(r"requires_grad_(?<!\.detach\(\)\.requires_grad_)\((?!\)|true\b)")),
     ("freez", pattern(r"freez\w*\s*[(=:]")),
     ("frozen", pattern(r"frozen\w*\s*[(=:]")),
     ("trainable", pattern(r"trainable\w*\s*[(=:]")),

@@ -10,7 +10,7 @@ Of which class the object is, nobody can tell; whichever it is, its method runs 
 from __future__ import annotations
 
 from torchperf_lint.facts.call_graph.index import CallSite, FunctionKey, Index
-from torchperf_lint.facts.outlines.records import Call
+from torchperf_lint.facts.outlines.records import Call, Function
 from torchperf_lint.facts.syntax.chains import last_part
 
 _ABSTRACT = frozenset({"abstractmethod", "abstractproperty"})
@@ -42,6 +42,20 @@ class Implementations:
     def supposed(self, site: CallSite, key: FunctionKey) -> bool:
         """Whether a call may run a method only because it finds the abstract one."""
         return (*site, key) in self._supposed
+
+
+def leaves_methods_to_others(index: Index, path: str) -> bool:
+    """Whether a class of a file has a method that is abstract by its decorator, and nothing in the project defines it.
+
+    Whoever wrote that meant others to derive from the class, and to run what stands beside it.
+    """
+    functions = index.outlines[path].functions
+    abstract = (FunctionKey(path, number) for number, one in enumerate(functions) if _is_abstract(one))
+    return any(len(index.overrides(key)) == 1 for key in abstract)
+
+
+def _is_abstract(function: Function) -> bool:
+    return function.class_index >= 0 and any(last_part(decorator) in _ABSTRACT for decorator in function.decorators)
 
 
 def is_left_open(index: Index, key: FunctionKey) -> bool:

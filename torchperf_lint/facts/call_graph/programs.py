@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.call_graph.by_name import Names, names_taken
 from torchperf_lint.facts.call_graph.demonstrations import Demonstrations
+from torchperf_lint.facts.call_graph.implementations import leaves_methods_to_others
 from torchperf_lint.facts.call_graph.index import FunctionKey, Index
 from torchperf_lint.facts.call_graph.reached import Reached
 from torchperf_lint.facts.syntax.code_text import without_sentences
@@ -130,13 +131,17 @@ class Programs:
         return self.beside.installed or "__init__.py" in self.index.outlines or self.is_offered(path)
 
     def is_offered(self, path: str) -> bool:
-        """Whether a file is of a package that the project offers to others: one that gathers what it has for them."""
+        """Whether a file is of a package that the project offers to others: one that gathers what it has for them.
+
+        So is a file in which a class leaves methods to who derives from it, and nothing of the project does.
+        """
         top = _TOP.match(path)
         start = self.index.outlines.get(f"{top['folder']}/__init__.py") if self.beside.packaged and top else None
         if start is None or top is None:
             return False
         own = (".", top["name"])
-        return any(name.startswith(own) for name in (*start.imports.values(), *start.stars))
+        gathers = any(name.startswith(own) for name in (*start.imports.values(), *start.stars))
+        return gathers or leaves_methods_to_others(self.index, path)
 
     def _is_in_use(self, path: str) -> bool:
         """Whether programs use a file, or others of its folder: what stands elsewhere may be meant for others."""

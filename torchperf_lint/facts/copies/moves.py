@@ -20,6 +20,7 @@ from torchperf_lint.facts.copies.left_behind import left_behind
 from torchperf_lint.facts.copies.loaded_at_import import is_called_once_moved, loaded_at_import
 from torchperf_lint.facts.copies.made_transforms import made_transform
 from torchperf_lint.facts.copies.modules_given import only_others_give_modules
+from torchperf_lint.facts.copies.tables_at_import import entry_at_import
 from torchperf_lint.facts.devices.blocking import is_blocking
 from torchperf_lint.facts.devices.devices import moves_to_device
 from torchperf_lint.facts.files.source import Site
@@ -69,8 +70,15 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     if isinstance(receiver, ast.Attribute):
         beside = kept_beside(site, receiver)
         return Repeated("tensor", beside) if beside is not None else _kept_by_another(site, receiver)
-    if not isinstance(receiver, ast.Name):
-        return None
+    entry = entry_at_import(values, receiver, site.frame)
+    if entry is not None and not site.hot.optional:  # type: ignore[union-attr]
+        return Repeated("constant", entry)
+    return _settled_name(site, receiver) if isinstance(receiver, ast.Name) else None
+
+
+def _settled_name(site: Site, receiver: ast.Name) -> Repeated | None:
+    """The same of a name, of the function or of the file."""
+    values = site.file.project.values
     given = _given_held(site, receiver.id) or _from_around(site, receiver)
     if given is not None:
         return Repeated("tensor", given)

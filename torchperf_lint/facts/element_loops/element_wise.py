@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.files.source import Place
 from torchperf_lint.facts.syntax.arguments import arguments
 from torchperf_lint.facts.syntax.chains import chain, last_part
-from torchperf_lint.facts.syntax.literals import is_none
+from torchperf_lint.facts.syntax.literals import is_none, is_text
 from torchperf_lint.facts.syntax.syntax import nodes_of
 from torchperf_lint.facts.values.value import HOST
 
@@ -105,6 +105,8 @@ class Arithmetic(NamedTuple):
         """`x[..., 0]` has a shape of its own; `x[mask]` waits for how many there are."""
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             return ONE
+        if is_text(node.slice) and self.is_tensor(node):
+            return frozenset({ast.unparse(node)})  # of a mapping: an entry is a tensor of its own
         whole = self.shapes(node.value, hops) if self.is_plain_index(node.slice) else None
         return frozenset({ast.unparse(node)}) if whole else whole
 

@@ -10,6 +10,7 @@ from torchperf_lint.facts.files.spots import Spot
 from torchperf_lint.facts.indexing.columns import taken_by_columns, taken_by_names
 from torchperf_lint.facts.indexing.compared import is_called_loss, is_loss
 from torchperf_lint.facts.indexing.each_layer import is_found_in_each_layer
+from torchperf_lint.facts.indexing.first_place import takes_first_place
 from torchperf_lint.facts.indexing.fixed_masks import fixed_in
 from torchperf_lint.facts.indexing.given_to_helpers import uses_in_helper
 from torchperf_lint.facts.indexing.group_masks import is_by_group, is_full
@@ -24,6 +25,7 @@ from torchperf_lint.facts.indexing.purposes import (
     COUNTED,
     EACH_LAYER,
     FILLED,
+    FIRST,
     FIXED,
     FOUND,
     FULL,
@@ -80,6 +82,8 @@ def purpose(selection: Selection) -> str | None:
     found = _by_its_uses(selection, node)
     if found is None and selection.form == INDICES and _finds_one_each_turn(selection, node):
         return FOUND
+    if found is None and selection.form == INDICES:
+        found = FIRST if takes_first_place(selection.spot.file, selection.spot.function, node) else None
     if found is None and selection.form != DISTINCT:
         by_the_mask = (what for what, holds in _BY_THE_MASK.items() if holds(selection))
         return next(by_the_mask, None if loop is None else FIXED)

@@ -24,6 +24,7 @@ from torchperf_lint.facts.indexing.kept_numbers import is_kept_number
 from torchperf_lint.facts.indexing.listed_settings import picks_a_setting
 from torchperf_lint.facts.indexing.one_place import is_shown_to_be_one, picks_by_one
 from torchperf_lint.facts.indexing.windows import begins_window, window_length
+from torchperf_lint.facts.outlines.records import Position
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.values.value import is_mapping
 
@@ -52,8 +53,8 @@ class Sized(NamedTuple):
     operand: ast.expr
     several: bool
     """Whether that happens several times a step: in a loop inside the step."""
-    again: bool = False
-    """Whether the same tensor has to be an integer in several places: one read does for all of them."""
+    again: int = 0
+    """The line that binds a tensor which has to be an integer in several places: one read does for all. 0 for others"""
     window: bool = False
     """Whether it is only where a slice of a known length begins, which the device can gather."""
     text: bool = False
@@ -71,16 +72,22 @@ def sized(file: SourceFile) -> list[Sized]:
     found = list(_sized(file))
     bound = [_bound(file, one) for one in found]
     uses = Counter(bound)
-    return [one._replace(again=b is not None and uses[b] >= _OFTEN) for one, b in zip(found, bound, strict=True)]
+    return [
+        one._replace(again=b[2][0][0]) if b is not None and uses[b] >= _OFTEN else one
+        for one, b in zip(found, bound, strict=True)
+    ]
 
 
-def _bound(file: SourceFile, one: Sized) -> tuple[int, str, tuple[int, int]] | None:
-    """What tells a name that is bound once from others: its function, itself, and where it is bound."""
-    body = file.project.body(file.path)
-    if not isinstance(one.operand, ast.Name) or body is None:
+def _bound(file: SourceFile, one: Sized) -> tuple[int, str, tuple[Position, ...]] | None:
+    """What tells the tensor behind a bound from others: its function, its name, and where that is bound.
+
+    The bound may be one more or less: `x[:, :end]` and `mask[:, : end - 1]` read the same tensor.
+    """
+    name, body = _before_shift(one.operand), file.project.body(file.path)
+    if name is None or body is None:
         return None
-    reaching = body.reaching(one.place.function, one.operand.id, body.at(one.operand)) or []
-    return (one.place.function, one.operand.id, reaching[0].at) if len(reaching) == 1 else None
+    reaching = body.reaching(one.place.function, name.id, body.at(name)) or []
+    return (one.place.function, name.id, tuple(sorted(found.at for found in reaching))) if reaching else None
 
 
 def _sized(file: SourceFile) -> Iterator[Sized]:
@@ -97,7 +104,7 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
                 text = gives_text(file, spot, spot.expression)
                 alone = picks_by_one(file, spot, spot.expression, operand)
                 setting = picks_a_setting(file, spot, operand)
-                yield Sized(spot.at(operand), operand, several, False, window, text, alone, setting, kept)
+                yield Sized(spot.at(operand), operand, several, 0, window, text, alone, setting, kept)
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
         operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a) or _is_given_one_number(site, a)]
         if operands and _takes_sizes(file, site):

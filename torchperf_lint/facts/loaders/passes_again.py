@@ -13,6 +13,7 @@ from torchperf_lint.facts.loaders.loaders import LoaderUse, Origin
 from torchperf_lint.facts.loaders.rebuilt import OWN_RUNS
 from torchperf_lint.facts.outlines.records import Region
 from torchperf_lint.facts.syntax.chains import chain, last_part
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _FEW_TURNS = 2
@@ -38,8 +39,25 @@ def read_again(project: Project, origin: Origin, uses: list[LoaderUse]) -> Again
     for use in sorted(uses, key=lambda u: (u.hot.kind != "step", u.path, u.line)):
         for path, region in _loops_around(project, use):
             if not _makes(project, path, region, origin) and not _changes_the_data(project, path, region):
-                return Again(path, region, use)
+                return Again(path, region, _drawn_on(project, use, uses))
     return None
+
+
+def _drawn_on(project: Project, use: LoaderUse, uses: list[LoaderUse]) -> LoaderUse:
+    """What a generator hands its batches to, where that is surer to be hot than the loop of the generator itself.
+
+    def endless(loader):                           batches = endless(train_loader)
+        while True:                                for step in range(steps):
+            for batch in loader:                       x = next(batches)
+                yield batch
+    """
+    regions = enumerate(project.index.outlines[use.path].regions)
+    own = next((n for n, r in regions if r.kind == "loop" and r.head == use.line), -1)
+    yields = (use.path, own) in project.hotness.loops.generators.yielding
+    if use.hot.confidence is not Confidence.POSSIBLE or not yields:
+        return use
+    surer = (one for one in uses if one.hot.kind == "step" and one.hot.confidence.at_least(Confidence.LIKELY))
+    return next(surer, use)
 
 
 def _loops_around(project: Project, use: LoaderUse) -> Iterator[tuple[str, Region]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 from torchperf_lint.facts.outlines.once import set_up_once
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import names_of, nodes_of
+from torchperf_lint.patterns import pattern
 
 _IN_PLACE = frozenset("mul_ div_ add_ sub_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sign_ neg_".split())
 _FORMS = _IN_PLACE | frozenset(
@@ -26,6 +28,7 @@ _WAITS = frozenset(
 )
 NORMS = frozenset(("norm", "vector_norm"))
 """A list of tensors gives a list of numbers on the device, `torch._foreach_norm`: what ratios are made of."""
+_DEVICE = pattern(r"device|cpu|cuda|gpu", re.IGNORECASE)
 _EXACT = 1e-9
 """How near to one the sum of two written weights must be."""
 _GRADIENT = "grad"
@@ -128,7 +131,8 @@ def _operations(turn: ast.For | ast.FunctionDef, helper_of: Callable[[ast.Call],
     for node in _of_each_step(turn):
         if isinstance(node, ast.Call):
             name = last_part(chain(node.func))
-            if name not in _FORMS and name not in _FREE and not _of_several(node, name):
+            known = name in _FORMS or name in _FREE
+            if not known and not _of_several(node, name) and not _stays_there(node, name):
                 inside = _inside(helper_of(node))
                 if inside is None:
                     return None
@@ -153,6 +157,12 @@ def _of_each_step(turn: ast.For | ast.FunctionDef) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         stack += node.orelse if isinstance(node, ast.If) and set_up_once(node) else ast.iter_child_nodes(node)
+
+
+def _stays_there(call: ast.Call, name: str) -> bool:
+    """`state["exp_avg"].to(p_fp32)`: what a checkpoint left elsewhere goes to its parameter; mostly nothing happens."""
+    beside = len(call.args) == 1 and not call.keywords and isinstance(call.args[0], ast.Name)
+    return name in ("to", "type_as") and beside and _DEVICE.search(ast.unparse(call.args[0])) is None
 
 
 def _of_several(call: ast.Call, name: str) -> bool:

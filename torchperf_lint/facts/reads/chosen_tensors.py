@@ -4,7 +4,8 @@
         x = x * (limit / norm)
 
 Both sides only compute a few tensors element by element, and the tensors have the same shape, whichever side is
-taken. What sums up into another shape, moves, converts, runs a module, leaves a loop, changes what Python keeps or
+taken. So are the best that a search keeps, `if loss < best: best, kept = loss, x.clone()`. What sums up into another
+shape, moves, converts, runs a module, leaves a loop, changes what Python keeps or
 says something is no such choice.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from torchperf_lint.facts.element_loops.element_wise import IN_PLACE, ONE, Arithmetic, Shapes
 from torchperf_lint.facts.files.source import Place
 from torchperf_lint.facts.outlines.masking import is_cheap
+from torchperf_lint.facts.reads.kept_best import is_bound_alike, is_kept_extreme
 from torchperf_lint.facts.syntax.chains import chain, last_part
 from torchperf_lint.facts.syntax.syntax import nodes_of
 
@@ -193,7 +195,10 @@ def _bind_alike(place: Place, choice: ast.If, first: _Way, second: _Way) -> bool
     if any(_RETURNED in way.bound for way in (first, second)):
         return False
     names = [name for name in {**first.bound, **second.bound} if _is_read_outside(place, choice, name)]
-    return (bool(names) or _writes_elements(choice)) and all(_is_alike(place, name, first, second) for name in names)
+    return (bool(names) or _writes_elements(choice)) and all(
+        _is_alike(place, name, first, second) or is_kept_extreme(choice, name) or is_bound_alike(place, name)
+        for name in names
+    )
 
 
 def _writes_elements(choice: ast.If) -> bool:

@@ -21,8 +21,8 @@ from torchperf_lint.patterns import pattern
 BAR, TRACKER = "bar", "tracker"
 
 _BARS = ("set_postfix", "set_postfix_str", "set_description", "set_description_str", "set_desc")
-_WRITERS = ("add_scalar", "add_scalars", "report_scalar")
-"""Methods that only the writers of TensorBoard and the loggers of ClearML have."""
+_WRITERS = ("add_scalar", "add_scalars", "add_histogram", "report_scalar")
+"""Methods that only the writers of TensorBoard and the loggers of ClearML have. A histogram copies the whole tensor."""
 _TRACKERS = ("log_metric", "log_metrics")
 _TRACKER_NAME = pattern(r"^_?(?:\w+_)?(?:mlflow|comet\w*|logger|experiment|tracker|run|client|writer)$", re.IGNORECASE)
 _OF_FABRIC = ("log", "log_dict")

@@ -14,7 +14,7 @@ from torchperf_lint.facts.files.switches import Mark
 from torchperf_lint.facts.reads.own_constructors import own_constructors
 from torchperf_lint.facts.reads.own_distributions import own_distributions
 from torchperf_lint.facts.syntax.arguments import arguments
-from torchperf_lint.facts.values.value import ANYWHERE, Value, tensor
+from torchperf_lint.facts.values.value import ANYWHERE, DEVICE, Value, tensor
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -138,10 +138,10 @@ def says_so(call: ast.Call) -> bool:
 
 
 def _parameter(file: SourceFile, site: Site) -> Value | None:
-    """The first parameter that is a tensor on the device."""
+    """The first parameter that is a tensor on the device, or a part of a batch that a framework has moved there."""
     for given in arguments(site.call):
         value = on_device(file, site, given)
-        if value is not None and value.kind == "tensor":
+        if value is not None and (value.kind == "tensor" or (value.kind == "batch" and value.device == DEVICE)):
             return value
     return _unknown_parameter(file, site)
 
