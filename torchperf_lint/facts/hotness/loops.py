@@ -23,7 +23,7 @@ from torchperf_lint.facts.hotness.iterations import Iterations
 from torchperf_lint.facts.hotness.loader_loops import LoaderLoops
 from torchperf_lint.facts.hotness.loop import EVERY_GRADIENT, EVERY_STEP, FEW_TURNS, Loop
 from torchperf_lint.facts.hotness.loops_by_pieces import LoopsByPieces
-from torchperf_lint.facts.hotness.outer_updates import gathers_first
+from torchperf_lint.facts.hotness.outer_updates import gathers_first, learns_in_epochs
 from torchperf_lint.facts.hotness.training_actions import TrainingActions
 from torchperf_lint.facts.hotness.without_grad import WithoutGrad
 from torchperf_lint.facts.outlines.records import Region
@@ -77,7 +77,9 @@ class Loops:
         key = (path, index)
         if key not in self._known:
             self._known[key] = None  # while it is being worked out: generators may draw on each other
-            self._known[key] = self._classify(path, index)
+            found = self._classify(path, index)
+            outer = found is not None and found.kind == "step" and learns_in_epochs(self.training, path, index)
+            self._known[key] = None if outer else found  # the steps are those of the loops inside
         return self._known[key]
 
     def _prepares_data(self, path: str, function: int) -> bool:

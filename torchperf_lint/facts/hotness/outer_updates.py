@@ -5,15 +5,21 @@
             observation, reward, *_ = envs.step(act(observation))
         agent.learn(buffer)
 
-The turns of such a loop take as long as the environment does; steps are counted in the loops inside.
+The turns of such a loop take as long as the environment does; steps are counted in the loops inside. So they are where
+a turn learns from what it has for several epochs, in itself or in what it calls:
+
+    for data in dataloader:
+        learner.learn(data)         # for _ in range(args.ppo_epochs): for start in range(0, len(data), n): ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.call_graph.direct_calls import DirectCalls
-from torchperf_lint.facts.call_graph.index import Index
+from torchperf_lint.facts.call_graph.index import FunctionKey, Index
+from torchperf_lint.facts.hotness.training_actions import TrainingActions
 from torchperf_lint.facts.outlines.records import Call, Region
 from torchperf_lint.facts.roles.agents import ENV_STEP
 from torchperf_lint.facts.syntax.chains import last_part
@@ -25,6 +31,43 @@ _GATHERS = pattern(
     r"^_?(?:perform_|do_|run_)?roll_?outs?$|^_?(?:collect|gather|generate|obtain|run|play)_"
     r"(?:\w+_)?(?:roll_?outs?|trajector(?:y|ies)|episodes?|experiences?|transitions|samples)$"
 )
+
+
+_EPOCHS = pattern(r"^(?:async )?for (?:\w*epochs? in |.* in .*\brange\(.*epochs?\b)", re.IGNORECASE)
+"""Loops over epochs: `for _ in range(args.ppo_epochs)`."""
+
+
+def learns_in_epochs(training: TrainingActions, path: str, region: int) -> bool:
+    """Whether each turn of a loop goes through its data for several epochs, with steps of their own."""
+    regions = training.index.outlines[path].regions
+    inside = (number for number in range(region + 1, len(regions)) if _holds(regions, region, number))
+    if any(_is_of_epochs(training, path, number) for number in inside):
+        return True
+    for call in training.calls.directly_in(path, region):
+        for key in training.types.targets(path, call.function, call.callee):
+            if any(_is_of_epochs(training, key.path, number) for number in _loops_of(training.index, key)):
+                return True
+    return False
+
+
+def _is_of_epochs(training: TrainingActions, path: str, number: int) -> bool:
+    regions = training.index.outlines[path].regions
+    if regions[number].kind != "loop" or not _EPOCHS.search(regions[number].detail):
+        return False
+    steps = (n for n in range(number, len(regions)) if regions[n].kind == "loop" and _holds(regions, number, n))
+    return any(training.of_loop(path, n) for n in steps)
+
+
+def _loops_of(index: Index, key: FunctionKey) -> Iterator[int]:
+    for number, region in enumerate(index.outlines[key.path].regions):
+        if region.kind == "loop" and region.function == key.index:
+            yield number
+
+
+def _holds(regions: Sequence[Region], outer: int, inside: int) -> bool:
+    while inside > outer:
+        inside = regions[inside].parent
+    return inside == outer
 
 
 def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> bool:
