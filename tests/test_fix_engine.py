@@ -35,7 +35,8 @@ def calls(name, build, safety=Safety.SAFE):
 
     def check(file):
         for record in [c for c in file.outline.calls if c.callee.rpartition(".")[2] == name]:
-            for site in file._site(record, None):
+            site = file._site(record, None)
+            if site is not None:
                 yield site, fix_of(site, safety, lambda edit, site=site: build(edit, site))
 
     return check

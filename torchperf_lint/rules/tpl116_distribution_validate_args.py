@@ -107,9 +107,9 @@ class DistributionValidateArgs(SourceRule):
 
     ## Fix safety
     Unsafe: without the checks a NaN is no ValueError any more, it goes on into the loss. No fix for assignments to
-    the switch: a call there would switch the checks off for the whole program. None for `torch.normal`: which of its
-    tensors has the shape of the result is not seen here, and it passes no gradient on, as the arithmetic does unless
-    `mean` and `std` are detached.
+    the switch: a call there would switch the checks off for the whole program. None where a constructor hands on what
+    it was told of the checks, nor for `torch.normal`: which of its tensors has the shape of the result is not seen
+    here, and it passes no gradient on, as the arithmetic does unless `mean` and `std` are detached.
 
     ## Confirmed by
     A synchronisation at the call in at least half of the recorded steps; or several in a row, in a loop of its own.

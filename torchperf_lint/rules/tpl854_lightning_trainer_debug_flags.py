@@ -97,7 +97,8 @@ class LightningTrainerDebugFlags(SourceRule):
     ## Fix safety
     Unsafe: the argument is removed, `val_check_interval=1` becomes `1.0` and `"ddp_spawn"` becomes `"ddp"`. What the
     profiler wrote is no longer written; a model that needs a validation after each batch needs the 1 back;
-    `"ddp"` runs the script once per device. `"dp"` has no fix: with several processes each gets a share of the batch.
+    `"ddp"` runs the script once per device. `"dp"` has no fix: with several processes each gets a share of the batch;
+    nor has what is passed by a name, which may be used elsewhere.
 
     ## Confirmed by
     Nothing: no probe looks at the trainer's settings.
@@ -137,7 +138,7 @@ class LightningTrainerDebugFlags(SourceRule):
             instead=cost.instead,
             severity=cost.severity,
             confidence=Confidence.POSSIBLE if doubtful else cost.confidence,
-            fix=_fix(site, mark, cost, value),
+            fix=_fix(site, mark, cost, value) if written is value else None,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

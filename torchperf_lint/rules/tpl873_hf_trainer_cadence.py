@@ -95,8 +95,8 @@ class HfTrainerCadence(SourceRule):
     ## Fix safety
     Unsafe: the argument is removed, so that the default holds (no emptying of the cache); `logging_steps` becomes 50,
     for the default of 500 leaves a short run without a number. A run that only just fits into memory may then not fit;
-    numbers that a later step reads may be missing. There is no fix
-    for `save_steps` and `eval_steps`: how often is right, nobody but the user knows.
+    numbers that a later step reads may be missing. There is no fix for `save_steps` and `eval_steps`: how often is
+    right, nobody but the user knows. None either where a name is passed, which may be used elsewhere.
 
     ## Confirmed by
     Nothing: no probe looks at the trainer's settings.
@@ -138,7 +138,7 @@ class HfTrainerCadence(SourceRule):
             instead=cost.instead,
             severity=cost.severity,
             confidence=Confidence.POSSIBLE if doubtful else Confidence.LIKELY,
-            fix=fix_of(mark, Safety.UNSAFE, lambda edit: _edits(edit, site.call, cost)),
+            fix=fix_of(mark, Safety.UNSAFE, lambda edit: _edits(edit, site.call, cost)) if written is given else None,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

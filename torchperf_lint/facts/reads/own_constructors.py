@@ -36,8 +36,9 @@ def own_constructors(file: SourceFile, checking: Collection[str]) -> Iterator[tu
 
 
 def hands_on_checks(call: ast.Call) -> bool:
-    """Whether a call passes on, by its place, what a constructor was told of the checks."""
-    return any(isinstance(given, ast.Name) and given.id == _FLAG for given in call.args)
+    """Whether a call passes on, by its place or by name, what a constructor was told of the checks."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == _FLAG)]
+    return any(isinstance(one, ast.Name) and one.id == _FLAG for one in given)
 
 
 def _is_of_super(call: ast.Call) -> bool:
