@@ -153,6 +153,7 @@ for x, y in loader:
     accelerator.backward(loss)
     optimizer.step()
     accelerator.gather(loss.detach())
+del model, optimizer, loader, loss  # while the group is there: what is left for the end of Python may abort it
 accelerator.end_training()
 """
 
