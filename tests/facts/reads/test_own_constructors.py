@@ -42,7 +42,7 @@ def found(made="super().__init__(logits=logits)", base="td.Categorical", default
     [
         ("super().__init__(logits=logits)", False),
         ("super(Masked, self).__init__(probs, logits, validate_args)", True),
-        ("super().__init__(logits=logits, validate_args=validate_args)", False),
+        ("super().__init__(logits=logits, validate_args=validate_args)", True),
         ("super().__init__(logits=logits, validate_args=True)", False),
         ("super().__init__(logits=logits, validate_args=None)", False),
     ],
