@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.files.source import Site
-from torchperf_lint.facts.syntax.chains import chain
+from torchperf_lint.facts.syntax.expressions_written import as_written
 
 
 def cut_elsewhere(site: Site, attribute: str) -> bool:
@@ -23,12 +23,12 @@ def cut_elsewhere(site: Site, attribute: str) -> bool:
         return False
     methods = index.record(cls).methods.values()
     values = (value for method in methods for value, _ in body.self_assigned(method, attribute))
-    return any(_is_a_part(node, attribute) for value in values for node in ast.walk(value))
+    return any(is_a_part(node, f"self.{attribute}") for value in values for node in ast.walk(value))
 
 
-def _is_a_part(node: ast.AST, attribute: str) -> bool:
-    """`self.memory[-n:]`, `self.memory[:, :n]`."""
-    if not isinstance(node, ast.Subscript) or chain(node.value) != f"self.{attribute}":
+def is_a_part(node: ast.AST | None, whole: str) -> bool:
+    """`x[-n:]`, `self.memory[:, :n]`, of what is written so."""
+    if not isinstance(node, ast.Subscript) or as_written(node.value) != whole:
         return False
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return any(isinstance(part, ast.Slice) and (part.lower is not None or part.upper is not None) for part in parts)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.bindings.effects import statements
-from torchperf_lint.facts.element_loops.cut_elsewhere import cut_elsewhere
+from torchperf_lint.facts.element_loops.cut_elsewhere import cut_elsewhere, is_a_part
 from torchperf_lint.facts.element_loops.empty import begins_empty
 from torchperf_lint.facts.element_loops.grown_entries import entries_of, goes_through_entries, reads_entries
 from torchperf_lint.facts.files.source import Site, SourceFile
@@ -232,11 +232,7 @@ def _moves(statement: ast.stmt, written: str) -> bool:
 
 def _cuts(statement: ast.stmt, written: str) -> bool:
     """`x = x[-n:]`."""
-    value = getattr(statement, "value", None)
-    if not isinstance(value, ast.Subscript) or ast.unparse(value.value) != written:
-        return False
-    parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
-    return any(isinstance(part, ast.Slice) and (part.lower is not None or part.upper is not None) for part in parts)
+    return is_a_part(getattr(statement, "value", None), written)
 
 
 def _exclusive(file: SourceFile, site: Site, other: ast.stmt, statement: ast.stmt) -> bool:
